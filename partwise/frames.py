@@ -1,0 +1,106 @@
+"""Normalise inside, report outside: the frame and the order in which a scene is solved.
+
+A solver never sees the scene as it came. It sees it centred, in a unit that makes one object about
+as large as in the paper's scenes, in single precision, and with its points in an order that
+depends on nothing but the configuration. So moving, turning, scaling or shuffling a scene cannot
+change the answer, for any solver.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from partwise.model import Model
+
+__all__ = ["OBJECT_RADIUS", "Frames", "canonical_order", "scene_frames", "template_frames"]
+
+Array = np.ndarray
+
+OBJECT_RADIUS = 0.2
+"""The radius that one object has, on average, in the frame of the solvers.
+
+The paper's prior over poses N(0, I), its precision of 1e4 and its first beta of 0.05 presuppose
+scenes in which objects have about this size. A scene that could hold n objects is made
+sqrt(n) times as large (objects side by side). See docs/variational.md for the measurement.
+"""
+
+
+@dataclass(frozen=True)
+class Frames:
+    """Frames ``x = origin + unit * x'`` for B scenes, or for the templates of a model."""
+
+    origin: Float[Array, "B D"]
+    unit: Float[Array, " B"]
+
+    def matrix(self) -> Float[Array, "B i j"]:
+        """Homogeneous matrices, from the normalised to the outer frame."""
+        count, dim = self.origin.shape
+        out = np.zeros((count, dim + 1, dim + 1))
+        out[:, range(dim), range(dim)] = self.unit[:, None]
+        out[:, :dim, dim] = self.origin
+        out[:, dim, dim] = 1.0
+        return out
+
+    def normalise(self, parts: Float[Array, "B M g"]) -> Float[Array, "B M g"]:
+        """Parts in the normalised frame; sizes only change unit."""
+        dim = self.origin.shape[1]
+        moved = parts - np.pad(self.origin, ((0, 0), (0, parts.shape[2] - dim)))[:, None]
+        return moved / self.unit[:, None, None]
+
+
+def template_frames(model: Model) -> Frames:
+    """Centre every template and measure all in the model's unit (unless poses are absolute)."""
+    dim = model.pose.template_dim
+    if model.prior is not None:
+        return Frames(np.zeros((len(model.templates), dim)), np.ones(len(model.templates)))
+    return Frames(
+        np.stack([t.centre for t in model.templates]), np.full(len(model.templates), model.unit)
+    )
+
+
+def scene_frames(model: Model, parts: Float[Array, "B M g"]) -> Frames:
+    """Centre every scene and choose its unit."""
+    count, points = parts.shape[:2]
+    dim = model.pose.scene_dim
+    if model.prior is not None:
+        return Frames(np.zeros((count, dim)), np.ones(count))
+    # The mean of values around 1e6 is itself rounded; a second pass removes what is left.
+    origin = parts[..., :dim].mean(1)
+    origin = origin + (parts[..., :dim] - origin[:, None]).mean(1)
+    if not model.pose.scales:
+        return Frames(origin, np.full(count, model.unit))
+    spread = np.sqrt(((parts[..., :dim] - origin[:, None]) ** 2).sum(-1).mean(1))
+    # Points that coincide up to rounding have no spread.
+    spread = np.where(spread > 1e-12 * np.abs(origin).max(1), spread, 0.0)
+    objects = max(points / np.mean([len(t) for t in model.templates]), 1.0)
+    unit = spread / (OBJECT_RADIUS * np.sqrt(objects))
+    return Frames(origin, np.where(unit > 0, unit, 1.0))
+
+
+def canonical_order(parts: Float[Array, "B M g"], dim: int) -> Int[Array, "B M"]:
+    """An order of each scene's points that motion, scale and shuffling leave alone.
+
+    By distance from the centroid; among equals (a square around its centre) by the angle from a
+    direction that turns with the scene: that of the first moment ``sum z^k |z|`` which is not zero.
+    """
+    positions = parts[..., :dim]
+    positions = positions - positions.mean(1, keepdims=True)
+    distance = np.sqrt((positions**2).sum(-1))
+    spread = np.sqrt((distance**2).mean(1, keepdims=True))
+    distance = distance / np.where(spread > 0, spread, 1.0)
+    rounded = np.round(distance, 6)
+    if dim != 2:
+        return np.argsort(rounded, axis=1, kind="stable")
+    z = (positions[..., 0] + 1j * positions[..., 1]) / np.where(spread > 0, spread, 1.0)
+    reference = np.zeros(len(z))
+    open_ = np.ones(len(z), bool)
+    for k in (1, 2, 3, 4):
+        moment = (z**k * np.abs(z)).mean(1)
+        take = open_ & (np.abs(moment) > 1e-3)
+        reference[take] = np.angle(moment[take]) / k
+        open_ &= ~take
+    turned = np.mod(np.angle(z) - reference[:, None] + 1e-6, 2 * np.pi)
+    return np.lexsort((turned, rounded), axis=1)

@@ -1,0 +1,164 @@
+"""``infer``: scenes in, explanations out. Data flows scene -> problem -> solver -> explanation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, overload
+
+import numpy as np
+
+from partwise.frames import template_frames
+from partwise.model import Model
+from partwise.poses import PoseFamily
+from partwise.posterior import Explanation, Explanations, Posterior
+from partwise.problem import Problem, Solution, check, problems
+from partwise.scenes import Scene, SceneBatch
+from partwise.solvers import Solver, named
+
+__all__ = ["infer", "solve"]
+
+Array = np.ndarray
+
+
+@overload
+def infer(model: Model, scenes: Scene, solver: Any = ..., seed: int = ...) -> Explanation: ...
+@overload
+def infer(model: Model, scenes: SceneBatch, solver: Any = ..., seed: int = ...) -> Explanations: ...
+@overload
+def infer(model: Model, scenes: Any, solver: Any = ..., seed: int = ...) -> Any: ...
+def infer(model: Model, scenes: Any, solver: Solver | str = "auto", seed: int = 0) -> Any:
+    """Find the objects of ``model`` in ``scenes``.
+
+    ``scenes`` is one scene, an (M, 2) array or a ``Scene``, and the answer an ``Explanation``; or
+    many (a list of arrays, a ``SceneBatch``, ``LabelledScenes``), and the answer ``Explanations``.
+
+    Same seed, same machine, same answer; a scene's answer does not depend on the others.
+
+    >>> import partwise as pw
+    >>> model = pw.Model([pw.shapes.square()])
+    >>> found = pw.infer(model, [[0, 0], [2, 0], [2, 2], [0, 2]])
+    >>> found.objects[0].name
+    'square'
+    """
+    batch, single = SceneBatch.of(scenes)
+    found = solve(model, batch, solver, seed)
+    return found[0] if single else found
+
+
+def solve(
+    model: Model,
+    batch: SceneBatch,
+    solver: Solver | str = "auto",
+    seed: int = 0,
+    progress: Callable[[int], None] | None = None,
+) -> Explanations:
+    """``infer`` for a batch; ``progress`` is told how many scenes have been done."""
+    solver = named(solver) if isinstance(solver, str) else solver
+    check(model, batch)
+    copies = model.copies
+    widest = max(len(t) for t in model.templates)
+    shape = (len(batch), len(copies))
+    parts = np.full((*shape, widest), -1, np.int32)
+    pose = np.zeros((*shape, model.pose.dim))
+    probability = np.zeros(shape, np.float32)
+    score, converged = np.zeros(len(batch)), np.ones(len(batch), bool)
+    posteriors: list[Posterior | None] = [None] * len(batch)
+    looks = model.templates[0].appearance
+    appearance = None if looks is None else np.zeros((*shape, looks.factors))
+    rows = object_rows(model)
+    for problem in problems(model, batch):
+        solution = solver.solve(problem, seed)
+        index = problem.index
+        outer = _to_scene_order(solution.parts, problem.order)
+        parts[np.ix_(index, rows)] = outer
+        probability[np.ix_(index, rows)] = solution.probability
+        change = PoseChange.of(problem)
+        geometry = solution.pose[..., : model.pose.dim]
+        pose[np.ix_(index, rows)] = change.poses(geometry)
+        if appearance is not None:
+            appearance[np.ix_(index, rows)] = solution.pose[..., model.pose.dim :]
+        score[index], converged[index] = solution.score, solution.converged
+        if solution.variational is not None:
+            for i, posterior in zip(index, _posteriors(problem, solution, change, rows), strict=True):
+                posteriors[i] = posterior
+        if progress is not None:
+            progress(len(problem))
+    return Explanations(
+        model,
+        batch,
+        parts,
+        pose,
+        probability,
+        score,
+        converged,
+        tuple(posteriors) if any(p is not None for p in posteriors) else None,
+        appearance,
+    )
+
+
+def object_rows(model: Model) -> Array:
+    """For each object of the solvers' order, its place among ``model.copies``."""
+    assert model.instances is not None
+    first = np.concatenate([[0], np.cumsum(model.instances)])
+    return np.concatenate(
+        [first[t] + np.arange(model.instances[t]) for t in model.canonical_order]
+    ).astype(int)
+
+
+def _to_scene_order(parts: Array, order: Array) -> Array:
+    """Point indices of the canonical order as indices into the scene; -1 stays."""
+    flat = parts.reshape(len(parts), -1)
+    moved = np.take_along_axis(order, np.maximum(flat, 0), 1)
+    return np.where(flat < 0, -1, moved).reshape(parts.shape)
+
+
+class PoseChange:
+    """Poses from the solvers' frames to the user's: scene frame, pose, template frame inverted."""
+
+    def __init__(self, family: PoseFamily, scene: Array, template: Array):
+        self.family, self.scene, self.template = family, scene, template
+
+    @classmethod
+    def of(cls, problem: Problem) -> PoseChange:
+        model = problem.model
+        template = np.linalg.inv(template_frames(model).matrix())[problem.slots.template]
+        return cls(model.pose, problem.frames.matrix()[:, None], template[None])
+
+    def poses(self, pose: Array) -> Array:
+        """Pose vectors (B, K, d) in the user's frames."""
+        return self.family.from_matrix(self.scene @ self.family.matrix(pose) @ self.template)
+
+    def jacobian(self, objects: int) -> Array:
+        """The (B, K, d, d) derivative of :meth:`poses`, which is affine in the pose."""
+        dim = self.family.dim
+        shape = (len(self.scene), objects, dim)
+        zero = self.poses(np.zeros(shape))
+        columns = [self.poses(np.broadcast_to(e, shape)) - zero for e in np.eye(dim)]
+        return np.stack(columns, -1)
+
+
+def _posteriors(problem: Problem, solution: Solution, change: PoseChange, rows: Array):
+    """The variational posteriors of a problem, one a scene, in the user's order and frames."""
+    v, model, slots = solution.variational, problem.model, problem.slots
+    assert v is not None
+    dim = model.pose.dim
+    # Slots and objects in the order of ``model.copies``.
+    objects = np.argsort(rows)
+    columns = np.concatenate([slots.rows(k) for k in objects])
+    owner = np.repeat(np.arange(len(objects)), [len(slots.rows(k)) for k in objects])
+    mean = v.pose_mean.astype(float).copy()
+    mean[..., :dim] = change.poses(mean[..., :dim])
+    full = np.broadcast_to(np.eye(mean.shape[-1]), (*mean.shape, mean.shape[-1])).copy()
+    full[..., :dim, :dim] = np.linalg.inv(change.jacobian(len(rows)))
+    precision = np.swapaxes(full, -1, -2) @ v.pose_precision.astype(float) @ full
+    for b in range(len(problem)):
+        count, order = problem.count[b], problem.order[b]
+        back = np.argsort(order[:count])
+        yield Posterior(
+            v.assignment[b, :count][back][:, columns],
+            v.clutter[b, :count][back],
+            mean[b][objects],
+            precision[b][objects],
+            float(v.beta[b]),
+            owner,
+        )

@@ -1,0 +1,285 @@
+"""From a model and scenes to the arrays that solvers work on, and back.
+
+``Slots`` is the model as arrays: one *slot* per part of every possible object (the columns of R).
+``Problem`` is a set of scenes of equal size in the solvers' frame. ``Solution`` is what a solver
+returns for it, in the same frame; ``partwise.inference`` carries it back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from partwise._checks import InputError
+from partwise.frames import Frames, canonical_order, scene_frames, template_frames
+from partwise.model import Model
+from partwise.scenes import SceneBatch
+
+__all__ = ["MeanField", "Problem", "Slots", "Solution", "check", "problems", "slots_of"]
+
+Array = np.ndarray
+
+
+class Slots(NamedTuple):
+    """The model as arrays, templates in canonical order and in the solvers' frame.
+
+    N slots, K objects, features G = geometry g + appearance f (padded), pose d = geometry + factors.
+    A part's observation is ``x = F y + m`` with noise variance 1/precision on the first g features
+    and ``1 / inverse_variance`` on the others (eqs. 2 to 4).
+    """
+
+    design: Float[Array, "N G d"]
+    mean: Float[Array, "N G"]
+    is_geometry: Float[Array, "N G"]
+    inverse_variance: Float[Array, "N G"]
+    prior_mean: Float[Array, " d"]
+    prior_precision: Float[Array, " d"]
+    object: Int[Array, " N"]
+    part: Int[Array, " N"]
+    kind: Int[Array, " N"]
+    template: Int[Array, " K"]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The number of parts of each object."""
+        return tuple(np.bincount(self.object, minlength=len(self.template)).tolist())
+
+    def rows(self, k: int) -> Int[Array, " Nk"]:
+        """The slots of object k."""
+        return np.flatnonzero(self.object == k)
+
+
+@lru_cache(maxsize=64)
+def slots_of(model: Model) -> Slots:
+    """The arrays of ``model`` (cached: models are immutable)."""
+    frames = template_frames(model)
+    family, looks = model.pose, model.templates[0].appearance
+    feature_counts = [
+        0 if t.appearance is None else max(t.appearance.features) for t in model.templates
+    ]
+    factor_counts = [0 if t.appearance is None else t.appearance.factors for t in model.templates]
+    g, f, d, width = model.part_size, max(feature_counts), family.dim, max(factor_counts)
+    kinds = {name: i for i, name in enumerate(model.type_names)}
+    rows: dict[str, list] = {
+        key: [] for key in ("design", "mean", "geo", "inv", "object", "part", "kind")
+    }
+    templates: list[int] = []
+    assert model.instances is not None
+    for t in model.canonical_order:
+        template = model.templates[t]
+        parts = frames.normalise(np.broadcast_to(template.parts, (len(frames.unit), *template.parts.shape)))[t]
+        for _ in range(model.instances[t]):
+            for n, part in enumerate(parts):
+                design, mean = np.zeros((g + f, d + width)), np.zeros(g + f)
+                geo, inv = np.zeros(g + f), np.zeros(g + f)
+                design[:g, :d], mean[:g], geo[:g] = family.design(part), family.offset(part), 1.0
+                if looks is not None:
+                    a = template.appearance
+                    assert a is not None
+                    stop = g + a.features[n]
+                    design[g:stop, d : d + a.factors] = a.loadings[n]
+                    mean[g:stop], inv[g:stop] = a.means[n], 1.0 / a.variances[n]
+                rows["design"].append(design)
+                rows["mean"].append(mean)
+                rows["geo"].append(geo)
+                rows["inv"].append(inv)
+                rows["object"].append(len(templates))
+                rows["part"].append(n)
+                rows["kind"].append(kinds[template.types[n]] if template.types else 0)
+            templates.append(int(t))
+    prior_mean, prior_precision = np.zeros(d + width), np.ones(d + width)
+    if model.prior is not None:
+        prior_mean[:d], prior_precision[:d] = model.prior.mean, 1.0 / model.prior.variance
+    f32 = np.float32
+    return Slots(
+        np.array(rows["design"], f32),
+        np.array(rows["mean"], f32),
+        np.array(rows["geo"], f32),
+        np.array(rows["inv"], f32),
+        prior_mean.astype(f32),
+        prior_precision.astype(f32),
+        np.array(rows["object"], np.int32),
+        np.array(rows["part"], np.int32),
+        np.array(rows["kind"], np.int32),
+        np.array(templates, np.int32),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Scenes of (nearly) equal size, normalised and in canonical order.
+
+    ``points`` is (B, M, G), padded where ``count`` < M; ``kind`` is the type of each part.
+    ``scale`` is the length of the solvers' unit in the scene's, where a known noise is needed.
+    """
+
+    model: Model
+    slots: Slots
+    points: Float[Array, "B M G"]
+    count: Int[Array, " B"]
+    kind: Int[Array, "B M"]
+    frames: Frames
+    index: Int[Array, " B"]
+    order: Int[Array, "B M"]
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    @property
+    def size(self) -> int:
+        """M, the number of rows of every scene here."""
+        return self.points.shape[1]
+
+    @property
+    def full(self) -> bool:
+        """Whether no scene is padded."""
+        return bool((self.count == self.size).all())
+
+
+class MeanField(NamedTuple):
+    """The variational posterior of Algorithm 2, for scenes in a batch."""
+
+    assignment: Float[Array, "B M N"]
+    clutter: Float[Array, "B M"]
+    pose_mean: Float[Array, "B K d"]
+    pose_precision: Float[Array, "B K d d"]
+    beta: Float[Array, " B"]
+
+
+class Solution(NamedTuple):
+    """What a solver found: for each possible object, which point is which part, and its pose.
+
+    ``parts[b, k, n]`` is the point that is part n of object k, -1 where there is none;
+    ``probability`` is 0 for objects that were not found.
+    """
+
+    parts: Int[Array, "B K P"]
+    pose: Float[Array, "B K d"]
+    probability: Float[Array, "B K"]
+    score: Float[Array, " B"]
+    converged: Bool[Array, " B"]
+    variational: MeanField | None = None
+
+
+def check(model: Model, batch: SceneBatch) -> None:
+    """One clear sentence if ``batch`` cannot have come from ``model``."""
+    if len(batch.parts) and batch.parts.shape[1] != model.part_size:
+        raise InputError(
+            f"scenes: each part has {batch.parts.shape[1]} numbers, but this model's parts have "
+            f"{model.part_size}; give scenes and templates the same columns."
+        )
+    if model.type_names and batch.types is None and len(batch.parts):
+        raise InputError(
+            f"scenes: this model's parts are typed ({', '.join(model.type_names)}); give each "
+            "detected part its type."
+        )
+    if batch.types is not None and model.type_names:
+        for name in sorted(set(batch.types) - set(model.type_names)):
+            raise InputError(
+                f"scenes: unknown part type {name!r}; this model knows "
+                f"{', '.join(model.type_names)}."
+            )
+    looks = model.templates[0].appearance
+    if looks is not None and batch.appearance is None and len(batch.parts):
+        raise InputError("scenes: this model's parts have appearance; give each part its own.")
+    if looks is not None and batch.appearance is not None:
+        lengths: dict[str, set[int]] = {}
+        for t in model.templates:
+            assert t.appearance is not None
+            for name, size in zip(t.types or ("",) * len(t), t.appearance.features, strict=True):
+                lengths.setdefault(name, set()).add(size)
+        for m, look in enumerate(batch.appearance):
+            name = batch.types[m] if batch.types is not None and model.type_names else ""
+            if len(look) not in lengths[name]:
+                raise InputError(
+                    f"scenes: the appearance of part {m}{f' ({name})' if name else ''} has "
+                    f"{len(look)} numbers; the model's has {sorted(lengths[name])[0]}."
+                )
+
+
+def _padded_size(count: int) -> int:
+    """Scenes up to 16 points are solved at their own size; larger ones share sizes."""
+    if count <= 16:
+        return count
+    step = 2 ** max(int(np.log2(count)) - 2, 2)
+    return -(-count // step) * step
+
+
+def problems(model: Model, batch: SceneBatch) -> list[Problem]:
+    """The non-empty scenes of ``batch`` grouped by size."""
+    slots = slots_of(model)
+    sizes = np.array([_padded_size(int(c)) for c in np.unique(batch.counts)])
+    lookup = dict(zip(np.unique(batch.counts).tolist(), sizes.tolist(), strict=True))
+    padded = np.array([lookup[c] for c in batch.counts.tolist()], int)
+    kinds = None
+    if model.type_names and batch.types is not None:
+        codes = {name: i for i, name in enumerate(model.type_names)}
+        kinds = np.array([codes[t] for t in batch.types], np.int32)
+    out = []
+    for size in sorted(set(padded.tolist()) - {0}):
+        index = np.flatnonzero(padded == size)
+        for count in np.unique(batch.counts[index]):
+            same = index[batch.counts[index] == count]
+            out.append(_problem(model, slots, batch, kinds, same, int(count), size))
+    return _merged(out)
+
+
+def _problem(model, slots, batch, kinds, index, count: int, size: int) -> Problem:
+    dim, g = model.pose.scene_dim, model.part_size
+    rows = batch.offsets[index][:, None] + np.arange(count)
+    parts = batch.parts[rows]
+    frames = scene_frames(model, parts)
+    normal = frames.normalise(parts)
+    order = canonical_order(normal, dim)
+    kind = np.zeros((len(index), count), np.int32) if kinds is None else kinds[rows]
+    if kinds is not None:
+        # Types first: within a type, the geometric order.
+        by_kind = np.argsort(np.take_along_axis(kind, order, 1), axis=1, kind="stable")
+        order = np.take_along_axis(order, by_kind, 1)
+    normal = np.take_along_axis(normal, order[..., None], 1)
+    kind = np.take_along_axis(kind, order, 1)
+    features = slots.design.shape[1]
+    points = np.zeros((len(index), size, features), np.float32)
+    points[:, :count, :g] = normal
+    if batch.appearance is not None and features > g:
+        for b, scene_rows in enumerate(np.take_along_axis(rows, order, 1)):
+            for m, row in enumerate(scene_rows):
+                look = batch.appearance[row]
+                points[b, m, g : g + len(look)] = look
+    pad = ((0, 0), (0, size - count))
+    return Problem(
+        model,
+        slots,
+        points,
+        np.full(len(index), count, np.int32),
+        np.pad(kind, pad, constant_values=-1),
+        frames,
+        index,
+        np.pad(order, pad, constant_values=-1),
+    )
+
+
+def _merged(parts: list[Problem]) -> list[Problem]:
+    """Problems of the same padded size as one."""
+    out: dict[int, list[Problem]] = {}
+    for p in parts:
+        out.setdefault(p.size, []).append(p)
+    return [
+        same[0]
+        if len(same) == 1
+        else Problem(
+            same[0].model,
+            same[0].slots,
+            *(np.concatenate([getattr(p, name) for p in same]) for name in ("points", "count", "kind")),
+            Frames(
+                np.concatenate([p.frames.origin for p in same]),
+                np.concatenate([p.frames.unit for p in same]),
+            ),
+            *(np.concatenate([getattr(p, name) for p in same]) for name in ("index", "order")),
+        )
+        for same in out.values()
+    ]
