@@ -35,6 +35,7 @@ __all__ = [
     "count_scenes",
     "explanations_table",
     "iterate_scenes",
+    "read_arrays",
     "read_labelled",
     "read_scenes",
     "replacing",
@@ -82,7 +83,7 @@ def read_labelled(path: str | Path) -> LabelledScenes:
     path = _file(path)
     if _kind(path) != ".npz":
         raise InputError(f"{path}: labelled scenes are .npz files; give one of those.")
-    arrays = _npz(path, ("points", "present", "object_id"))
+    arrays = read_arrays(path, ("points", "present", "object_id"))
     points = _points(path, arrays["points"])
     shape = points.shape[:2]
     present = _present(path, arrays["present"], shape)
@@ -174,7 +175,7 @@ def _reason(error: BaseException) -> str:
 # .npz
 
 
-def _npz(path: Path, names: Iterable[str], optional: Iterable[str] = ()) -> dict[str, Array]:
+def read_arrays(path: Path, names: Iterable[str], optional: Iterable[str] = ()) -> dict[str, Array]:
     """The named arrays of an ``.npz`` file; never its pickles."""
     out = {}
     try:
@@ -249,7 +250,7 @@ def _finite_points(path: Path, points: Array, present: Array) -> None:
 
 
 def _read_npz(path: Path) -> SceneBatch:
-    arrays = _npz(path, ("points",), ("present",))
+    arrays = read_arrays(path, ("points",), ("present",))
     points = _points(path, arrays["points"])
     present = np.ones(points.shape[:2], bool)
     if "present" in arrays:
