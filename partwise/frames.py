@@ -15,17 +15,31 @@ from jaxtyping import Float, Int
 
 from partwise.model import Model
 
-__all__ = ["OBJECT_RADIUS", "Frames", "canonical_order", "scene_frames", "template_frames"]
+__all__ = [
+    "SCENE_RADIUS",
+    "Frames",
+    "canonical_order",
+    "scene_frames",
+    "scene_radius",
+    "template_frames",
+]
 
 Array = np.ndarray
 
-OBJECT_RADIUS = 0.2
-"""The radius that one object has, on average, in the frame of the solvers.
+SCENE_RADIUS = 0.2
+"""The root mean square radius of a scene of up to three objects, in the frame of the solvers.
 
-The paper's prior over poses N(0, I), its precision of 1e4 and its first beta of 0.05 presuppose
-scenes in which objects have about this size. A scene that could hold n objects is made
-sqrt(n) times as large (objects side by side). See docs/variational.md for the measurement.
+The paper's prior over poses N(0, I), its precision of 1e4 and its first beta of 0.05 presuppose a
+size of scene, and variational inference depends on it: 0.2 was best, of 0.1 to 0.4, on simulated
+constellations (docs/variational.md). A scene of n > 3 objects is made sqrt(n / 3) times as large,
+objects side by side.
 """
+
+
+def scene_radius(model: Model, points: int) -> float:
+    """The radius of a scene of so many points in the frame of the solvers."""
+    objects = points / float(np.mean([len(t) for t in model.templates]))
+    return SCENE_RADIUS * max(objects / 3.0, 1.0) ** 0.5
 
 
 @dataclass(frozen=True)
@@ -75,8 +89,7 @@ def scene_frames(model: Model, parts: Float[Array, "B M g"]) -> Frames:
     spread = np.sqrt(((parts[..., :dim] - origin[:, None]) ** 2).sum(-1).mean(1))
     # Points that coincide up to rounding have no spread.
     spread = np.where(spread > 1e-12 * np.abs(origin).max(1), spread, 0.0)
-    objects = max(points / np.mean([len(t) for t in model.templates]), 1.0)
-    unit = spread / (OBJECT_RADIUS * np.sqrt(objects))
+    unit = spread / scene_radius(model, points)
     return Frames(origin, np.where(unit > 0, unit, 1.0))
 
 

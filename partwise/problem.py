@@ -7,10 +7,11 @@ returns for it, in the same frame; ``partwise.inference`` carries it back.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
+import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
@@ -24,33 +25,36 @@ __all__ = ["MeanField", "Problem", "Slots", "Solution", "check", "problems", "sl
 Array = np.ndarray
 
 
-class Slots(NamedTuple):
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True, eq=False)
+class Slots:
     """The model as arrays, templates in canonical order and in the solvers' frame.
 
     N slots, K objects, features G = geometry g + appearance f (padded), pose d = geometry + factors.
-    A part's observation is ``x = F y + m`` with noise variance 1/precision on the first g features
-    and ``1 / inverse_variance`` on the others (eqs. 2 to 4).
+    A part's observation is ``x = F y + m`` with noise variance 1/lambda on the first g features and
+    ``1 / inverse_variance`` on the others (eqs. 2 to 4). Object k has ``sizes[k]`` slots, one after
+    the other.
     """
 
     design: Float[Array, "N G d"]
     mean: Float[Array, "N G"]
-    is_geometry: Float[Array, "N G"]
-    inverse_variance: Float[Array, "N G"]
+    inverse_variance: Float[Array, "N f"]
+    gram: Float[Array, "N d d"]
+    gram_appearance: Float[Array, "N d d"]
     prior_mean: Float[Array, " d"]
     prior_precision: Float[Array, " d"]
     object: Int[Array, " N"]
     part: Int[Array, " N"]
     kind: Int[Array, " N"]
     template: Int[Array, " K"]
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """The number of parts of each object."""
-        return tuple(np.bincount(self.object, minlength=len(self.template)).tolist())
+    sizes: tuple[int, ...] = field(metadata={"static": True})
+    geometry: int = field(metadata={"static": True})
+    pose_dim: int = field(metadata={"static": True})
 
     def rows(self, k: int) -> Int[Array, " Nk"]:
         """The slots of object k."""
-        return np.flatnonzero(self.object == k)
+        start = sum(self.sizes[:k])
+        return np.arange(start, start + self.sizes[k])
 
 
 @lru_cache(maxsize=64)
@@ -65,7 +69,7 @@ def slots_of(model: Model) -> Slots:
     g, f, d, width = model.part_size, max(feature_counts), family.dim, max(factor_counts)
     kinds = {name: i for i, name in enumerate(model.type_names)}
     rows: dict[str, list] = {
-        key: [] for key in ("design", "mean", "geo", "inv", "object", "part", "kind")
+        key: [] for key in ("design", "mean", "inv", "object", "part", "kind")
     }
     templates: list[int] = []
     assert model.instances is not None
@@ -75,17 +79,17 @@ def slots_of(model: Model) -> Slots:
         for _ in range(model.instances[t]):
             for n, part in enumerate(parts):
                 design, mean = np.zeros((g + f, d + width)), np.zeros(g + f)
-                geo, inv = np.zeros(g + f), np.zeros(g + f)
-                design[:g, :d], mean[:g], geo[:g] = family.design(part), family.offset(part), 1.0
+                inv = np.zeros(f)
+                design[:g, :d], mean[:g] = family.design(part), family.offset(part)
                 if looks is not None:
                     a = template.appearance
                     assert a is not None
                     stop = g + a.features[n]
                     design[g:stop, d : d + a.factors] = a.loadings[n]
-                    mean[g:stop], inv[g:stop] = a.means[n], 1.0 / a.variances[n]
+                    mean[g:stop] = a.means[n]
+                    inv[: a.features[n]] = 1.0 / a.variances[n]
                 rows["design"].append(design)
                 rows["mean"].append(mean)
-                rows["geo"].append(geo)
                 rows["inv"].append(inv)
                 rows["object"].append(len(templates))
                 rows["part"].append(n)
@@ -94,18 +98,24 @@ def slots_of(model: Model) -> Slots:
     prior_mean, prior_precision = np.zeros(d + width), np.ones(d + width)
     if model.prior is not None:
         prior_mean[:d], prior_precision[:d] = model.prior.mean, 1.0 / model.prior.variance
-    f32 = np.float32
+    f32, design = np.float32, np.array(rows["design"])
+    inverse_variance = np.array(rows["inv"]).reshape(len(design), f)
+    seen, looks_like = design[:, :g], design[:, g:]
     return Slots(
-        np.array(rows["design"], f32),
+        design.astype(f32),
         np.array(rows["mean"], f32),
-        np.array(rows["geo"], f32),
-        np.array(rows["inv"], f32),
+        inverse_variance.astype(f32),
+        np.einsum("ngi,ngj->nij", seen, seen).astype(f32),
+        np.einsum("nf,nfi,nfj->nij", inverse_variance, looks_like, looks_like).astype(f32),
         prior_mean.astype(f32),
         prior_precision.astype(f32),
         np.array(rows["object"], np.int32),
         np.array(rows["part"], np.int32),
         np.array(rows["kind"], np.int32),
         np.array(templates, np.int32),
+        tuple(len(model.templates[t]) for t in templates),
+        g,
+        d,
     )
 
 

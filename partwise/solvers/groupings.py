@@ -1,0 +1,145 @@
+"""Every way to divide the points of a scene among the objects of a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations, permutations
+from math import comb, factorial, lgamma, log
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from partwise.model import Model
+from partwise.problem import slots_of
+
+__all__ = ["Candidates", "Groupings", "candidate_count", "groupings"]
+
+Array = np.ndarray
+
+FORCED = 1e-9
+"""The weight of clutter or a missing part where the model allows none, but must."""
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """All sets of n points that could be n parts of one template.
+
+    ``subsets`` (C, n) are the points; ``parts`` (A, n) the ways to be parts: the j-th point of the
+    subset is part ``parts[a, j]``. ``log_prior`` is the object's: present, and some parts hidden.
+    """
+
+    object: int
+    subsets: Int[Array, "C n"]
+    parts: Int[Array, "A n"]
+    log_prior: float
+
+
+@dataclass(frozen=True, eq=False)
+class Groupings:
+    """All divisions of M points: row r holds the candidates ``rows[r]`` (-1: none).
+
+    Candidates are numbered through all of ``candidates`` in turn. ``log_prior`` (R,) counts what a
+    row leaves over as clutter, and in how many ways its objects can be the model's copies.
+    """
+
+    candidates: tuple[Candidates, ...]
+    rows: Int[Array, "R K"]
+    log_prior: Float[Array, " R"]
+
+    @property
+    def count(self) -> int:
+        """The number of candidates."""
+        return sum(len(c.subsets) for c in self.candidates)
+
+
+def sizes_allowed(model: Model, template: int) -> range:
+    """How many parts of a template may be seen."""
+    whole = len(model.templates[template])
+    least = whole if model.missing == 0 else model.pose.basis_size(model.part_size)
+    return range(min(least, whole), whole + 1)
+
+
+def candidate_count(model: Model, points: int) -> int:
+    """How many matches (subset and order) there are: the cost of scoring them all."""
+    return sum(
+        comb(points, n) * comb(len(t), n) * factorial(n)
+        for k, t in enumerate(model.templates)
+        for n in sizes_allowed(model, k)
+    )
+
+
+@lru_cache(maxsize=256)
+def groupings(model: Model, points: int, log_clutter: float, limit: int) -> Groupings | None:
+    """All groupings of ``points`` points, or None where there are more than ``limit``.
+
+    ``log_clutter`` is the log density of a clutter point. Where no grouping explains every point
+    and the model has no clutter, points may be left over all the same, as few as possible.
+    """
+    slots = slots_of(model)
+    templates = list(dict.fromkeys(slots.template.tolist()))
+    candidates, members = [], []
+    for t in templates:
+        whole = len(model.templates[t])
+        for n in sizes_allowed(model, t):
+            if n > points:
+                continue
+            subsets = np.array(list(combinations(range(points), n)), np.int32).reshape(-1, n)
+            ways = np.array(list(permutations(range(whole), n)), np.int32).reshape(-1, n)
+            odds = log(model.presence) - log(1 - model.presence)
+            hidden = log(model.missing) if model.missing else 0.0
+            seen = n * log(1 - model.missing)
+            first = int(np.flatnonzero(slots.template == t)[0])
+            candidates.append(Candidates(first, subsets, ways, odds + (whole - n) * hidden + seen))
+            members += [(frozenset(s), t) for s in subsets.tolist()]
+    left_over = model.clutter > 0
+    rows = _divide(members, model, points, 0 if not left_over else points, limit)
+    allowed = 0
+    while rows is not None and not rows and allowed < points:
+        allowed += 1
+        rows = _divide(members, model, points, allowed, limit)
+    if rows is None:
+        return None
+    wide = max(max(map(len, rows), default=0), 1)
+    table = np.full((len(rows), wide), -1, np.int32)
+    log_prior = np.zeros(len(rows))
+    assert model.instances is not None
+    for r, row in enumerate(rows):
+        table[r, : len(row)] = row
+        used = np.bincount([members[c][1] for c in row], minlength=len(model.templates))
+        for bound, n in zip(model.instances, used, strict=True):
+            # n objects are n of the bound's copies, in any order.
+            log_prior[r] += lgamma(bound + 1) - lgamma(bound - n + 1)
+        over = points - sum(len(members[c][0]) for c in row)
+        log_prior[r] += over * (log_clutter if left_over else log(FORCED))
+    return Groupings(tuple(candidates), table, log_prior)
+
+
+def _divide(members, model: Model, points: int, spare: int, limit: int) -> list[list[int]] | None:
+    """Rows of candidates that are disjoint and leave at most ``spare`` points over."""
+    by_first: dict[int, list[int]] = {m: [] for m in range(points)}
+    for c, (subset, _) in enumerate(members):
+        by_first[min(subset)].append(c)
+    out: list[list[int]] = []
+    room = list(model.instances or ())
+
+    def extend(start: int, taken: frozenset, row: list[int], spare: int) -> bool:
+        while start < points and start in taken:
+            start += 1
+        if start == points:
+            out.append(list(row))
+            return len(out) <= limit
+        for c in by_first[start]:
+            subset, t = members[c]
+            if room[t] == 0 or subset & taken:
+                continue
+            room[t] -= 1
+            row.append(c)
+            fits = extend(start + 1, taken | subset, row, spare)
+            row.pop()
+            room[t] += 1
+            if not fits:
+                return False
+        return spare == 0 or extend(start + 1, taken, row, spare - 1)
+
+    return out if extend(0, frozenset(), [], spare) else None

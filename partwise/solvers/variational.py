@@ -1,0 +1,313 @@
+"""Algorithm 2: GCM-DS and GCM-GMM. The equations are in ``mean_field``, the scheduling in ``lanes``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from math import gamma, pi
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from partwise._checks import InputError, one_of
+from partwise._small import over
+from partwise.batching import in_chunks
+from partwise.frames import SCENE_RADIUS, scene_radius
+from partwise.problem import MeanField, Problem, Slots, Solution
+from partwise.solvers.lanes import run_lanes
+from partwise.solvers.mean_field import (
+    Matching,
+    MatchPrior,
+    Observed,
+    Poses,
+    assign_ds,
+    assign_gmm,
+    expected_log_likelihood,
+    kl_poses,
+    object_precision,
+    sparse,
+    update_poses,
+)
+
+__all__ = ["State", "Variational", "update"]
+
+LAMBDA = 1e4
+"""The paper's precision of the geometric noise, in the solvers' frame."""
+
+FORCED_CLUTTER = 1e-3
+"""The rate of clutter where a model allows none, but a scene has more points than slots."""
+
+
+class State(NamedTuple):
+    """The variational distribution, and where the annealing stands."""
+
+    r: Float[Array, "M N *b"]
+    columns: Float[Array, "N1 *b"]
+    pose: Float[Array, "K d *b"]
+    beta: Float[Array, "*b"]
+    elbo: Float[Array, "*b"]
+    updates: Float[Array, "*b"]
+    done: Float[Array, "*b"]
+
+
+@dataclass(frozen=True)
+class Variational:
+    """GCM-DS (``prior="ds"``) or GCM-GMM (``"gmm"``), Algorithm 2.
+
+    From each of ``restarts`` random R, beta goes from ``beta`` to 1, doubling each time the ELBO
+    changes by less than ``tolerance`` an update (looked at every ``check_every`` updates); the best
+    ELBO wins. A solution that breaks the sparsity constraint of sec. 7.1.1 is drawn afresh, at most
+    ``attempts`` times.
+
+    ``precision`` is lambda in the solvers' frame. None takes it from the model's noise where that
+    is known, else the paper's 1e4. ``follow_scale`` lets it fall with the square of each object's
+    scale; the paper keeps it fixed.
+
+    ``sweeps`` of Sinkhorn's algorithm are made in each update, starting from the last potentials,
+    and as many as it takes at the end.
+    """
+
+    prior: Literal["ds", "gmm"] = "ds"
+    restarts: int = 5
+    beta: float = 0.05
+    precision: float | None = None
+    follow_scale: bool = False
+    tolerance: float = 1e-2
+    sweeps: int = 2
+    check_every: int = 2
+    max_updates: int = 2000
+    attempts: int = 8
+    lanes: int = 64
+
+    def __post_init__(self):
+        one_of("prior", self.prior, {"ds", "gmm"})
+        for name in ("restarts", "sweeps", "check_every", "max_updates", "attempts", "lanes"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1; got {getattr(self, name)}.")
+        if not 0 < self.beta <= 1:
+            raise InputError(f"beta must lie in (0, 1]; got {self.beta}.")
+        if not self.tolerance > 0:
+            raise InputError(f"tolerance must be positive; got {self.tolerance}.")
+        if self.precision is not None and not self.precision > 0:
+            raise InputError(f"precision must be positive; got {self.precision}.")
+
+    def solve(self, problem: Problem, seed: int = 0) -> Solution:
+        """Explain every scene of ``problem``."""
+        prior = self.match_prior(problem)
+        run = partial(_solve, self, prior, problem.slots, self.starts(problem, seed))
+        return explain(problem, in_chunks(run, self.observed(problem)))
+
+    def observed(self, problem: Problem) -> Observed:
+        """The scenes as the equations want them, batch first."""
+        slots = problem.slots
+        rows = np.arange(problem.size) < problem.count[:, None]
+        dummies = np.maximum(len(slots.object) - problem.count, 0)[:, None]
+        same = None
+        if slots.kind.max(initial=0) > 0:
+            same = (problem.kind[:, :, None] == slots.kind).astype(np.float32)
+        mass = np.concatenate([rows, dummies], 1).astype(np.float32)
+        return Observed(problem.points, same, mass, self._precision(problem).astype(np.float32))
+
+    def match_prior(self, problem: Problem) -> MatchPrior:
+        """p(Z): the paper's, unless there is clutter or there are more points than slots."""
+        model, columns = problem.model, len(problem.slots.object)
+        if model.clutter == 0 and problem.count.max() <= columns:
+            log_a = -float(np.log(columns))  # a_mnk = 1 / N
+            return MatchPrior(log_a, log_a, log_a, False)
+        # Clutter is uniform over a ball whose points spread like the scene's.
+        dim = model.pose.scene_dim
+        squared_radius = (dim + 2) / dim * scene_radius(model, problem.size) ** 2
+        volume = pi ** (dim / 2) / gamma(dim / 2 + 1) * squared_radius ** (dim / 2)
+        rate = max(model.clutter, FORCED_CLUTTER)
+        seen = model.presence * (1 - model.missing)
+        log = np.log
+        return MatchPrior(
+            float(log(seen)), float(log(rate / volume)), float(log(1 - seen)), True
+        )
+
+    def _precision(self, problem: Problem) -> np.ndarray:
+        noise = problem.model.noise
+        if self.precision is not None or noise.sigma is None:
+            return np.full(len(problem), self.precision or LAMBDA)
+        if noise.follows_scale:
+            sigma = np.full(len(problem), noise.sigma / problem.model.unit * SCENE_RADIUS)
+        else:
+            sigma = noise.sigma / problem.frames.unit
+        return 1.0 / np.maximum(sigma**2, 1.0 / LAMBDA)
+
+    def starts(self, problem: Problem, seed: int) -> np.ndarray:
+        """Random R for every restart and attempt (last axis): U[0,1], rows normalised.
+
+        The same for every scene, so that a scene's answer does not depend on its neighbours.
+        """
+        rng = np.random.default_rng([seed, problem.size])
+        shape = (self.restarts * self.attempts, problem.size, len(problem.slots.object))
+        r = rng.random(shape, np.float32)
+        return np.moveaxis(r / r.sum(2, keepdims=True), 0, -1)
+
+
+def update(
+    solver: Variational,
+    prior: MatchPrior,
+    slots: Slots,
+    seen: Observed,
+    state: State,
+    sweeps: int | None = None,
+) -> tuple[State, Poses, Matching]:
+    """One pass through the loop of Algorithm 2: Lambda_k, mu_k, rho, R, and the ELBO.
+
+    mu_0 of GCM-GMM is the mean of the points in the published code; in the solvers' frame that is
+    the origin, as in GCM-DS.
+    """
+    mean0 = over(slots.prior_mean, state.beta.ndim)
+    precision = object_precision(slots, seen, state.pose, solver.follow_scale)
+    poses = update_poses(slots, seen, state.r, precision, state.beta, mean0)
+    log_likelihood = expected_log_likelihood(slots, seen, poses, precision, state.beta)
+    if solver.prior == "ds":
+        q = assign_ds(prior, seen, log_likelihood, state.columns, sweeps or solver.sweeps)
+    else:
+        q = assign_gmm(prior, seen, log_likelihood, state.r)
+    elbo = q.elbo - kl_poses(slots, poses, mean0)
+    new = state._replace(
+        r=q.r, columns=q.columns, pose=poses.mean, elbo=elbo, updates=state.updates + 1
+    )
+    return new, poses, q
+
+
+def anneal(solver: Variational, before: State, now: State) -> State:
+    """The end of the loop of Algorithm 2: has the ELBO converged, and what then."""
+    settled = jnp.abs(now.elbo - before.elbo) < solver.tolerance * solver.check_every
+    done = (settled & (before.beta >= 1.0)) | (now.updates >= solver.max_updates)
+    return now._replace(
+        beta=jnp.where(settled, jnp.minimum(2.0 * before.beta, 1.0), before.beta),
+        # The ELBO at another beta is no reference.
+        elbo=jnp.where(settled & ~done, -jnp.inf, now.elbo),
+        done=done.astype(jnp.float32),
+    )
+
+
+def start_state(solver: Variational, slots: Slots, prior: MatchPrior, r: Float[Array, "M N *b"]):
+    """The state before the first update."""
+    batch = r.shape[2:]
+    columns = jnp.zeros((r.shape[1] + prior.slack, *batch))
+    pose = jnp.zeros((len(slots.sizes), len(slots.prior_precision), *batch))
+    zero = jnp.zeros(batch)
+    return State(r, columns, pose, zero + solver.beta, zero - jnp.inf, zero, zero)
+
+
+class Solved(NamedTuple):
+    """The best restart of each scene, batch first."""
+
+    r: Any
+    clutter: Any
+    poses: Any
+    precision: Any
+    elbo: Any
+    beta: Any
+    converged: Any
+
+
+@partial(jax.jit, static_argnames=("solver", "prior"))
+def _solve(
+    solver: Variational,
+    prior: MatchPrior,
+    slots: Slots,
+    starts: Float[Array, "M N A"],
+    seen: Observed,
+    count: int,
+) -> Solved:
+    """All restarts of ``count`` scenes, through lanes; then the best of each, polished."""
+    seen = jax.tree.map(lambda a: jnp.moveaxis(a, 0, -1), seen)
+    scenes = seen.precision.shape[0]
+
+    def load(job, attempt):
+        scene, restart = job // solver.restarts, job % solver.restarts
+        here = jax.tree.map(lambda a: jnp.take(a, scene, axis=-1), seen)
+        r = jnp.take(starts, restart * solver.attempts + attempt, axis=-1)
+        return here, start_state(solver, slots, prior, r * here.mass[:-1, None])
+
+    def advance(lane):
+        here, state = lane
+        for _ in range(2):
+            before = state
+            state = jax.lax.fori_loop(
+                0,
+                solver.check_every,
+                lambda _, s: update(solver, prior, slots, here, s)[0],
+                before,
+            )
+            state = anneal(solver, before, state)
+        done = state.done > 0
+        return (here, state), done, ~sparse(slots, state.r)
+
+    def harvest(lane):
+        _, state = lane
+        return state._replace(done=sparse(slots, state.r).astype(jnp.float32))
+
+    kept = run_lanes(
+        load, advance, harvest, scenes * solver.restarts, count * solver.restarts,
+        solver.lanes, solver.attempts,
+    )
+
+    def best(a):
+        return jnp.take(a, pick, axis=-1)
+
+    # A solution that keeps the constraint before one that does not; then the ELBO.
+    finished = kept.updates < solver.max_updates
+    value = kept.elbo - 1e6 * (1 - kept.done) - 1e6 * (~finished)
+    value = jnp.where(jnp.isfinite(value), value, -jnp.inf).reshape(scenes, solver.restarts)
+    pick = jnp.arange(scenes) * solver.restarts + value.argmax(1)
+    state = jax.tree.map(best, kept)
+    state, poses, q = update(solver, prior, slots, seen, state, sweeps=20)
+    precision = object_precision(slots, seen, state.pose, solver.follow_scale)
+    final = Poses(*poses)
+    inverse = _precision_of(slots, seen, state.r, precision, state.beta)
+    solved = Solved(
+        q.r, q.clutter, final.mean, inverse, state.elbo, state.beta, best(finished)
+    )
+    return jax.tree.map(lambda a: jnp.moveaxis(a, -1, 0), solved)
+
+
+def _precision_of(slots, seen, r, precision, beta):
+    """Lambda_k at the final R."""
+    mean0 = over(slots.prior_mean, beta.ndim)
+    covariance = update_poses(slots, seen, r, precision, beta, mean0).covariance
+    moved = jnp.moveaxis(covariance, -1, 0)
+    return jnp.moveaxis(jnp.linalg.inv(moved), 0, -1)
+
+
+def explain(problem: Problem, solved: Solved) -> Solution:
+    """From R to detections: each point to its most probable slot.
+
+    An object is there where it holds enough points to fix its pose; its probability is the mean
+    responsibility of its parts.
+    """
+    slots, model = problem.slots, problem.model
+    r, clutter = np.asarray(solved.r), np.asarray(solved.clutter)
+    is_point = np.arange(problem.size) < problem.count[:, None]
+    scene, point = np.nonzero(is_point & (r.max(2) >= clutter))
+    slot = r[scene, point].argmax(1)
+    # A slot that two points want goes to the one that wants it more: the last to be written.
+    order = np.argsort(r[scene, point, slot], kind="stable")
+    scene, point, slot = scene[order], point[order], slot[order]
+    parts = np.full((len(problem), len(slots.sizes), max(slots.sizes)), -1, np.int32)
+    weight = np.zeros(parts.shape, np.float32)
+    where = (scene, slots.object[slot], slots.part[slot])
+    parts[where], weight[where] = point, r[scene, point, slot]
+    held = (parts >= 0).sum(2)
+    needed = np.minimum(model.pose.basis_size(model.part_size), np.array(slots.sizes))
+    found = held >= needed
+    parts[~found] = -1
+    sure = np.where(found, weight.sum(2) / np.maximum(held, 1), 0.0)
+    mean_field = MeanField(r, clutter, solved.poses, solved.precision, solved.beta)
+    return Solution(
+        parts,
+        np.asarray(solved.poses),
+        np.clip(sure, 0.0, 1.0),
+        np.asarray(solved.elbo, float),
+        np.asarray(solved.converged, bool),
+        mean_field,
+    )
