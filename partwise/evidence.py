@@ -151,44 +151,61 @@ class TemplateNoise(NamedTuple):
         """The least |w xc - pc|^2: the squared residual in the template's frame."""
         return jnp.maximum(self.pp - self.xp / self.xx, 0.0)
 
-    def log_evidence(self, sigma: Float[Array, "*h"]) -> Float[Array, "*h"]:
-        """log p(points | match, sigma)."""
+    def factors(self, sigma: Float[Array, "*h"]) -> tuple[Float[Array, "*h"], Float[Array, "*h"]]:
+        """p(points | match, sigma) as (log of one factor, another factor)."""
         variance = sigma**2
+        high = jnp.maximum(self.vectors - 2, 0)
         log_rest = (
             -self.log_volume
             - log(2 * pi * SCALE_RANGE)
             - jnp.log(jnp.maximum(self.parts, 1.0))
             - jnp.log(self.xx)
-            - (self.vectors - 2) * (jnp.log(self.xx) + log(pi))
+            - high * (jnp.log(self.xx) + log(pi))
         )
-        return log_rest + self.log_moment(variance) - self.misfit / (2 * variance)
+        log_moment, moment = self._moment(self.xp / (self.xx * 2 * variance))
+        return log_rest + log_moment - self.misfit / (2 * variance), moment
 
-    def log_moment(self, variance: Float[Array, "*h"]) -> Float[Array, "*h"]:
-        """log E|w|^(2 m) / (2 tau^2)^m, m = vectors - 2, for w ~ N(w0, tau^2 I) in the plane.
+    def log_evidence(self, sigma: Float[Array, "*h"]) -> Float[Array, "*h"]:
+        """log p(points | match, sigma)."""
+        log_factor, factor = self.factors(sigma)
+        return log_factor + jnp.log(factor)
 
-        E|w|^(2m) = sum_j C(m, j)^2 j! (2 tau^2)^j |w0|^(2 (m - j)), with tau^2 = sigma^2 / |x|^2.
+    def _moment(self, q: Float[Array, "*h"]) -> tuple[Array | float, Array | float]:
+        """E|w|^(2 m) / (2 tau^2)^m, m = vectors - 2, for w ~ N(w0, tau^2 I) in the plane.
+
+        E|w|^(2 m) = sum_j C(m, j)^2 j! (2 tau^2)^j |w0|^(2 (m - j)), with tau^2 = sigma^2 / |x|^2 and
+        q = |w0|^2 / (2 tau^2). Returned as (log of one factor, another factor).
         """
-        q = self.xp / (self.xx * 2 * variance)
-
-        def polynomial(m: int):
-            terms = [float(comb(m, j)) ** 2 * factorial(j) for j in range(m + 1)]
-            if m <= 4:  # Horner, from the highest power of q down
-                out = jnp.full_like(q, terms[0])
-                for c in terms[1:]:
-                    out = out * q + c
-                return jnp.log(out)
-            # Powers this high overflow single precision: sum in logs.
-            log_q = jnp.log(jnp.maximum(q, 1e-30))
-            logs = jnp.stack([log(c) + (m - j) * log_q for j, c in enumerate(terms)])
-            top = largest(logs, 0)
-            return top + jnp.log(total(jnp.exp(logs - top[None]), 0))
-
+        if isinstance(self.vectors, int) and self.vectors - 2 <= 4:
+            return 0.0, _horner(max(self.vectors - 2, 0), q)
         if isinstance(self.vectors, int):
-            return polynomial(max(self.vectors - 2, 0))
+            return _log_polynomial(self.vectors - 2, q), 1.0
         out = jnp.zeros_like(q)
         for m in range(1, max(self.most - 2, 0) + 1):
-            out = jnp.where(self.vectors - 2 >= m - 0.5, polynomial(m), out)
-        return out
+            out = jnp.where(self.vectors - 2 >= m - 0.5, _log_polynomial(m, q), out)
+        return out, 1.0
+
+
+def _coefficients(m: int) -> list[float]:
+    """Of the polynomial sum_j C(m, j)^2 j! q^(m - j), from the highest power of q down."""
+    return [float(comb(m, j)) ** 2 * factorial(j) for j in range(m + 1)]
+
+
+def _horner(m: int, q: Float[Array, "*h"]) -> Float[Array, "*h"]:
+    out = jnp.ones_like(q)
+    for c in _coefficients(m)[1:]:
+        out = out * q + c
+    return out
+
+
+def _log_polynomial(m: int, q: Float[Array, "*h"]) -> Float[Array, "*h"]:
+    """For m above 4 the powers overflow single precision: summed in logs."""
+    if m <= 4:
+        return jnp.log(_horner(m, q))
+    log_q = jnp.log(jnp.maximum(q, 1e-30))
+    logs = jnp.stack([log(c) + (m - j) * log_q for j, c in enumerate(_coefficients(m))])
+    top = largest(logs, 0)
+    return top + jnp.log(total(jnp.exp(logs - top[None]), 0))
 
 
 class SceneNoise(NamedTuple):
@@ -222,6 +239,10 @@ class SceneNoise(NamedTuple):
         return _linear_gaussian(
             self.count, self.xx, self.votes, self.gram, self.prior_precision, 1 / sigma**2
         )
+
+    def factors(self, sigma: Float[Array, "*h"]) -> tuple[Float[Array, "*h"], float]:
+        """p(points | match, sigma) as (log of one factor, another factor)."""
+        return self.log_evidence(sigma), 1.0
 
 
 def _linear_gaussian(count, xx, votes, gram, prior_precision, precision):

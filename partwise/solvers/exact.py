@@ -76,8 +76,8 @@ class Exact:
             problem.slots,
             enumeration.arrays,
         )
-        # Intermediate arrays of about a million numbers stay in the cache.
-        largest_chunk = next(n for n in (256, 64, 16, 1) if n == 1 or n * enumeration.work < 1.5e6)
+        # Intermediate arrays of this size stay in the cache.
+        largest_chunk = next(n for n in (256, 64, 16, 1) if n == 1 or n * enumeration.work < 2.5e5)
         best = in_chunks(run, scenes, largest_chunk)
         return _explain(problem, table, best)
 
@@ -101,7 +101,7 @@ class _Set(NamedTuple):
 
     subsets: Int[Array, "C n"]
     slot: Int[Array, "A n"]
-    log_prior: Float[Array, ""]
+    log_prior: Float[Array, " A"]
 
 
 class _Enumeration:
@@ -111,7 +111,7 @@ class _Enumeration:
         sets = []
         for c in table.candidates:
             first = int(slots.rows(c.object)[0])
-            sets.append(_Set(c.subsets, first + c.parts, np.float32(c.log_prior)))
+            sets.append(_Set(c.subsets, first + c.parts, (c.log_prior + c.log_ways).astype(np.float32)))
         rows = np.where(table.rows < 0, table.count, table.rows).astype(np.int32)
         self.arrays = (tuple(sets), rows, table.log_prior.astype(np.float32))
         self.shape = len(sets)
@@ -139,15 +139,20 @@ def _solve(noise, log_volume, sets, slots: Slots, arrays, scenes: _Scenes, count
         evidence.append(value)
         ways.append(way)
     levels, batch = scenes.sigma.shape
-    nothing = jnp.zeros((1, levels, batch))
-    table = jnp.concatenate([*evidence, nothing])
+    nothing = jnp.zeros((levels, 1, batch))
     way = jnp.concatenate([*ways, jnp.zeros((1, batch), jnp.int32)])
     # Objects of one scene share its noise level: add their evidence, then average over levels.
-    per_level = [
-        log_prior[:, None] + sum(table[rows[:, k], s] for k in range(rows.shape[1]))
-        for s in range(levels)
-    ]
-    weight = _log_sum(per_level) - jnp.log(levels)
+
+    def add(running, level):
+        # Running log sum exp: (largest term so far, sum relative to it).
+        most, sum_ = running
+        term = sum(level[rows[:, k]] for k in range(rows.shape[1]))
+        new = jnp.maximum(most, term)
+        return (new, sum_ * jnp.exp(most - new) + jnp.exp(term - new)), None
+
+    start = jnp.full((len(rows), batch), -1e30), jnp.zeros((len(rows), batch))
+    (most, sum_), _ = jax.lax.scan(add, start, jnp.concatenate([*evidence, nothing], 1))
+    weight = log_prior[:, None] + most + jnp.log(sum_) - jnp.log(levels)
     top = weight.max(0)
     mass = jnp.exp(weight - top[None])
     norm = mass.sum(0)
@@ -161,17 +166,9 @@ def _solve(noise, log_volume, sets, slots: Slots, arrays, scenes: _Scenes, count
     return _Best(chosen, best_way, probability, top + jnp.log(norm))
 
 
-def _log_sum(terms: list[Array]) -> Array:
-    """log sum exp over a list."""
-    top = terms[0]
-    for t in terms[1:]:
-        top = jnp.maximum(top, t)
-    return top + jnp.log(sum(jnp.exp(t - top) for t in terms))
-
-
 def _candidates(
     noise, log_volume: float, slots: Slots, c: _Set, scenes: _Scenes
-) -> tuple[Float[Array, "C s b"], Int[Array, "C b"]]:
+) -> tuple[Float[Array, "s C b"], Int[Array, "C b"]]:
     """The evidence of each subset of points, summed over the ways to be parts; and the best way."""
     n = c.subsets.shape[1]
     x = jnp.stack([scenes.points[c.subsets[:, j]] for j in range(n)])  # n C G b
@@ -181,20 +178,23 @@ def _candidates(
     mean = jnp.moveaxis(slots.mean[slot], 1, -1)[..., None, :, None]
     match = Match(design, mean, x)
     statistics = noise.of(slots, match, log_volume)
-    other = c.log_prior
+    other = jnp.reshape(c.log_prior, (1, -1, 1))
     if slots.inverse_variance.shape[1]:
         inverse = jnp.moveaxis(slots.inverse_variance[slot], 1, -1)[..., None, :, None]
         other = other + appearance_evidence(slots, match, inverse)
     kinds = jnp.stack([scenes.kind[c.subsets[:, j]] for j in range(n)])[:, :, None]  # n C 1 b
     wrong = kinds != slots.kind[slot][:, None, :, None]
     other = other + MISMATCH * total(wrong.astype(jnp.float32), 0)
-    levels = []
-    for s in range(scenes.sigma.shape[0]):
-        value = statistics.log_evidence(scenes.sigma[s]) + other  # C A b
-        top = largest(value, 1)
-        levels.append(top + jnp.log(total(jnp.exp(value - top[:, None]), 1)))
-    middle = statistics.log_evidence(scenes.sigma[scenes.sigma.shape[0] // 2]) + other
-    return jnp.stack(levels, 1), middle.argmax(1).astype(jnp.int32)
+
+    def summed(sigma):
+        log_factor, factor = statistics.factors(sigma)  # C A b
+        log_factor = log_factor + other
+        top = largest(log_factor, 1)
+        return top + jnp.log(total(factor * jnp.exp(log_factor - top[:, None]), 1))
+
+    levels = scenes.sigma.shape[0]
+    way = (statistics.log_evidence(scenes.sigma[levels // 2]) + other).argmax(1)
+    return jax.lax.map(summed, scenes.sigma), way.astype(jnp.int32)
 
 
 def _explain(problem: Problem, table: Groupings, best: _Best) -> Solution:

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwise.model import Model
+from partwise.poses import Similarity2D
 from partwise.problem import slots_of
 
 __all__ = ["Candidates", "Groupings", "candidate_count", "groupings"]
@@ -26,12 +27,15 @@ class Candidates:
     """All sets of n points that could be n parts of one template.
 
     ``subsets`` (C, n) are the points; ``parts`` (A, n) the ways to be parts: the j-th point of the
-    subset is part ``parts[a, j]``. ``log_prior`` is the object's: present, and some parts hidden.
+    subset is part ``parts[a, j]``. Ways that a turn of the template carries into each other (a
+    square has four) explain any points equally well; one stands for all, and ``log_ways`` (A,)
+    counts them. ``log_prior`` is the object's: present, and some parts hidden.
     """
 
     object: int
     subsets: Int[Array, "C n"]
     parts: Int[Array, "A n"]
+    log_ways: Float[Array, " A"]
     log_prior: float
 
 
@@ -51,6 +55,26 @@ class Groupings:
     def count(self) -> int:
         """The number of candidates."""
         return sum(len(c.subsets) for c in self.candidates)
+
+
+def _distinct(model: Model, template: int, ways: Int[Array, "A n"]):
+    """Ways to be parts up to turns of the template, and the log of how many each stands for."""
+    shape = model.templates[template]
+    turns = isinstance(model.pose, Similarity2D) and model.prior is None
+    if not turns or shape.appearance is not None or shape.is_directed:
+        return ways, np.zeros(len(ways))
+    z = (shape.positions - shape.centre) @ np.array([1, 1j]) / max(shape.radius, 1e-300)
+    names = {name: i for i, name in enumerate(model.type_names)}
+    kind = np.array([names[t] for t in shape.types]) if shape.types else np.zeros(len(shape))
+    # Configurations that differ by a turn have the same products conj(z_i) z_j.
+    products = np.conj(z[ways])[:, :, None] * z[ways][:, None, :]
+    keys = np.concatenate(
+        [products.real.reshape(len(ways), -1), products.imag.reshape(len(ways), -1), kind[ways]], 1
+    )
+    keys = np.round(keys, 9) + 0.0
+    _, first, count = np.unique(keys, axis=0, return_index=True, return_counts=True)
+    order = np.argsort(first)
+    return ways[first[order]], np.log(count[order])
 
 
 def sizes_allowed(model: Model, template: int) -> range:
@@ -90,7 +114,9 @@ def groupings(model: Model, points: int, log_clutter: float, limit: int) -> Grou
             hidden = log(model.missing) if model.missing else 0.0
             seen = n * log(1 - model.missing)
             first = int(np.flatnonzero(slots.template == t)[0])
-            candidates.append(Candidates(first, subsets, ways, odds + (whole - n) * hidden + seen))
+            ways, log_ways = _distinct(model, t, ways)
+            log_prior = odds + (whole - n) * hidden + seen
+            candidates.append(Candidates(first, subsets, ways, log_ways, log_prior))
             members += [(frozenset(s), t) for s in subsets.tolist()]
     left_over = model.clutter > 0
     rows = _divide(members, model, points, 0 if not left_over else points, limit)
