@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import combinations, permutations
 from math import comb, log, perm
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -32,8 +32,11 @@ __all__ = ["Candidates", "Ransac", "appearance", "candidates"]
 
 Bases = Literal["fixed", "all"]
 
-TOLERANCE = 0.8
-"""How far a part may lie from its prediction, in units of the template's radius in the scene."""
+TOLERANCE = 1.3
+"""The tolerance where objects are whole and alone, in template radii (see ``_tolerance2``)."""
+
+_CAUTIOUS = 0.3
+_SIGMAS = 7.0
 
 TRIALS = 100_000
 """The most hypotheses per template and scene; beyond, a random sample of point tuples is tried."""
@@ -235,10 +238,10 @@ def _tuples(points: int, size: int, bases: int, block: int) -> np.ndarray:
 
 
 def _plans(model: Model, points: int, bases: Bases) -> tuple[_Plan, ...]:
-    """One plan a template, for scenes of ``points`` points."""
+    """One plan a template in canonical order, for scenes of ``points`` points."""
     size = model.pose.basis_size(model.part_size)
     out = []
-    for t in range(len(model.templates)):
+    for t in model.canonical_order.tolist():
         arrays = _template_arrays(model, t, bases)
         parts, count = arrays["order"].shape[1], len(arrays["order"])
         block = 1024 if points <= _BIG_SCENE else 4096
@@ -251,9 +254,8 @@ def _plans(model: Model, points: int, bases: Bases) -> tuple[_Plan, ...]:
 
 
 def _times(matrix, values):
-    """``matrix (b, r, c)`` times ``values (b, c, C, B)`` or ``(c, C, B)``: a true matrix product."""
-    batched = values.ndim == 4
-    return jnp.einsum("brc,bcts->brts" if batched else "brc,cts->brts", matrix, values)
+    """``matrix (b, r, c)`` times ``values (b, c, C, B)``, as a matrix product."""
+    return jnp.einsum("brc,bcts->brts", matrix, values)
 
 
 def _once(compute: Callable, one):
@@ -298,7 +300,7 @@ def _nearest(x, predicted: list, free: Callable):
 def _cholesky_solve(a: list[list], b: list) -> list:
     """Solve the symmetric ``a y = b`` for arrays of small systems, written out (LDL^T)."""
     n = len(b)
-    lower = [[None] * n for _ in range(n)]
+    lower: list[list[Any]] = [[None] * n for _ in range(n)]
     diagonal: list = []
     for j in range(n):
         diagonal.append(a[j][j] - sum(lower[j][k] ** 2 * diagonal[k] for k in range(j)))
@@ -666,14 +668,30 @@ def _options(problem: Problem, bases: Bases, refit: bool) -> _Options:
     )
 
 
-def _tolerance2(model: Model, tolerance: float) -> np.float32:
-    """The squared tolerance in the solvers' unit (absolute frames have none of their own)."""
+def _tolerance2(model: Model, tolerance: float | None) -> np.float32:
+    """The squared tolerance in the solvers' unit (absolute frames have none of their own).
+
+    The paper's 0.1 is a length in a scene that fills [-1, 1]; ours is relative to the object. By
+    default, where every point belongs to a whole object, wide: a prediction from two noisy points
+    is off by up to four sigma a coordinate, and the errors decide (measured on our generator,
+    sigma 0.25: scene accuracy .793, .850, .854, .854 at 0.6, 0.8, 1.0 and more). Where parts may
+    be missing or clutter stand in for them, it follows the noise (7 sigma was best at 0.02 and
+    0.1 with a tenth of the parts missing and three clutter points), or is 0.3.
+    """
+    if tolerance is None:
+        sigma = model.noise.sigma
+        if model.missing == 0 and model.clutter == 0:
+            tolerance = TOLERANCE
+        elif sigma is not None and model.noise.follows_scale:
+            tolerance = float(np.clip(_SIGMAS * sigma / model.unit, 0.02, TOLERANCE))
+        else:
+            tolerance = _CAUTIOUS
     if not (np.isfinite(tolerance) and tolerance > 0):
-        raise InputError(f"ransac: tolerance must be a positive number; got {tolerance}.")
+        raise InputError(f"ransac: tolerance must be a positive number, or None; got {tolerance}.")
     return np.float32((tolerance * (model.unit if model.prior is not None else 1.0)) ** 2)
 
 
-def _chunks(problem: Problem, tolerance: float) -> Iterator[tuple[slice, _Chunk]]:
+def _chunks(problem: Problem, tolerance: float | None) -> Iterator[tuple[slice, _Chunk]]:
     """Fixed-size pieces of a problem, so that one compilation serves them all."""
     most = 256 if problem.size <= _BIG_SCENE else 16
     size = 8 if len(problem) <= 8 else most
@@ -683,12 +701,12 @@ def _chunks(problem: Problem, tolerance: float) -> Iterator[tuple[slice, _Chunk]
         pad = size - (rows.stop - start)
         points = np.pad(problem.points[rows, :, :g], ((0, pad), (0, 0), (0, 0)))
         chunk = _Chunk(
-            np.ascontiguousarray(points.transpose(2, 1, 0)),
-            np.pad(problem.count[rows], (0, pad)),
-            np.ascontiguousarray(np.pad(problem.kind[rows], ((0, pad), (0, 0))).T),
-            tol2,
-            np.int32(1),
-        )  # pyright: ignore[reportArgumentType]
+            jnp.asarray(points.transpose(2, 1, 0)),
+            jnp.asarray(np.pad(problem.count[rows], (0, pad))),
+            jnp.asarray(np.pad(problem.kind[rows], ((0, pad), (0, 0))).T),
+            jnp.asarray(tol2),
+            jnp.int32(1),
+        )
         yield rows, chunk
 
 
@@ -697,14 +715,14 @@ def _first_rows(found: _Found, taken, scenes: int, objects: int) -> tuple[_Found
     here = np.asarray(taken)[:scenes]
     order = np.argsort(~here, axis=1, kind="stable")[:, :objects]
     row = np.arange(scenes)[:, None]
-    table = _Found(*(np.asarray(a)[:scenes][row, order] for a in found))
+    table = jax.tree.map(lambda a: np.asarray(a)[:scenes][row, order], found)
     return table, here[row, order]
 
 
 def candidates(
     problem: Problem,
     bases: Bases = "all",
-    tolerance: float = TOLERANCE,
+    tolerance: float | None = None,
     limit: int = 256,
     refit: bool = True,
 ) -> Candidates:
@@ -717,13 +735,15 @@ def candidates(
     for rows, chunk in _chunks(problem, tolerance):
         found = _distinct_hypotheses(plans, chunk, limit, opt)
         found = jax.tree.map(lambda a, n=rows.stop - rows.start: np.asarray(a)[:n], found)
-        pieces.append(_collected(found, max(len(t) for t in model.templates), limit, opt.whole))
+        pieces.append(_collected(found, model, limit, opt.whole))
     return Candidates(*(np.concatenate(field) for field in zip(*pieces, strict=True)))
 
 
-def _collected(found: list[_Found], widest: int, limit: int, whole: bool) -> Candidates:
+def _collected(found: list[_Found], model: Model, limit: int, whole: bool) -> Candidates:
     """The hypotheses of all templates in one table, best first."""
-    template = np.concatenate([np.full(f.cost.shape, t) for t, f in enumerate(found)], 1)
+    widest = max(len(t) for t in model.templates)
+    ids = model.canonical_order
+    template = np.concatenate([np.full(f.cost.shape, ids[t]) for t, f in enumerate(found)], 1)
     fields = {}
     for name in _Found._fields:
         values = [np.asarray(getattr(f, name)) for f in found]
@@ -760,7 +780,8 @@ def appearance(
     Williams et al. 2019); plus ``noise`` (standard normal) in the posterior's covariance.
     """
     slots, g, d = problem.slots, problem.model.part_size, problem.model.pose.dim
-    out = np.zeros((*parts.shape[:2], slots.design.shape[2] - d))
+    factors = slots.design.shape[2] - d
+    out = np.zeros((*parts.shape[:2], factors))
     noise = np.broadcast_to(noise, out.shape)
     scene = np.arange(len(parts))[:, None]
     for k in range(parts.shape[1]):
@@ -771,7 +792,7 @@ def appearance(
         looks = problem.points[scene, np.maximum(here, 0), g:] - slots.mean[rows, g:]
         seen = (here >= 0).astype(float)
         inner = np.einsum("nfl,nfm->nlm", load, weighted)
-        precision = np.eye(out.shape[2]) + np.einsum("bn,nlm->blm", seen, inner)
+        precision = np.eye(factors) + np.einsum("bn,nlm->blm", seen, inner)
         total = np.einsum("bn,nfl,bnf->bl", seen, weighted, looks)
         mean = np.linalg.solve(precision, total[..., None])[..., 0]
         root = np.linalg.cholesky(np.linalg.inv(precision))
@@ -784,7 +805,8 @@ class Ransac:
     """RANSAC inference (sec. 5): every tuple of points proposes, the other points check.
 
     ``bases``: one basis of parts per template, or all. ``tolerance``: how far a point may lie from
-    its predicted part, in units of the templates' mean radius, at the hypothesis' scale.
+    its predicted part, in units of the templates' mean radius, at the hypothesis' scale (None: by
+    the model, see ``_tolerance2``).
     ``combine``: ``"best"``, the disjoint hypotheses that explain most with the least error, or
     ``"sequential"``: the best one, then again without its points. ``refit``: fit the pose to all
     matched parts. ``appearance``: the factors from all parts, or the mean or a sample of their
@@ -793,7 +815,7 @@ class Ransac:
     """
 
     bases: Bases = "all"
-    tolerance: float = TOLERANCE
+    tolerance: float | None = None
     combine: Literal["sequential", "best"] = "best"
     refit: bool = True
     appearance: Literal["refit", "basis-mean", "basis-sample"] = "refit"
@@ -820,10 +842,10 @@ class Ransac:
         found = np.zeros(shape, bool)
         for rows, chosen in self._search(problem):
             for t, (hypotheses, taken) in enumerate(chosen):
-                objects = np.flatnonzero(slots.template == t)
+                objects = np.flatnonzero(slots.template == model.canonical_order[t])
                 table, here = _first_rows(hypotheses, taken, rows.stop - rows.start, len(objects))
                 size, dim = table.parts.shape[2], table.pose.shape[2]
-                index = np.ix_(range(rows.start, rows.stop), objects)
+                index = (np.arange(rows.start, rows.stop)[:, None], objects[None])
                 found[index] = here
                 error[index] = np.where(here, table.error, 0.0)
                 parts[*index, :size] = np.where(here[..., None], table.parts, -1)
@@ -847,7 +869,7 @@ class Ransac:
         plans = _plans(model, problem.size, self.bases)
         assert model.instances is not None
         # No more copies than there are points for.
-        instances = tuple(min(int(n), problem.size) for n in model.instances)
+        instances = tuple(min(int(model.instances[t]), problem.size) for t in model.canonical_order)
         for rows, chunk in _chunks(problem, self.tolerance):
             if self.combine == "best":
                 chosen = _best(plans, chunk, self.limit, opt, instances, self.width)
