@@ -342,7 +342,11 @@ class _Answer:
     instantiated: Bool[Array, "s N"]
 
     def renamed(self, layout: _Layout, name: tuple[int, ...]) -> Int[Array, "s N"]:
-        """The labels if predicted object k is called ``name[k]`` instead, in c and in q."""
+        """The labels if predicted object k is called ``name[k]`` instead, in c and in q.
+
+        All of c is renamed, so that the slots that shared a label go on sharing it; that includes
+        the 0 that c has, by convention, in absent slots.
+        """
         new = np.arange(len(name))[list(name)]
         owner = self.owner.copy()
         for k, to in enumerate(new):
