@@ -237,11 +237,16 @@ def _tuples(points: int, size: int, bases: int, block: int) -> np.ndarray:
     return padded.reshape(blocks, width, size)
 
 
+def _search_order(model: Model) -> list[int]:
+    """Templates with many parts first: chance imitates them least. Ties in canonical order."""
+    return sorted(model.canonical_order.tolist(), key=lambda t: -len(model.templates[t]))
+
+
 def _plans(model: Model, points: int, bases: Bases) -> tuple[_Plan, ...]:
-    """One plan a template in canonical order, for scenes of ``points`` points."""
+    """One plan a template, in the order of the search, for scenes of ``points`` points."""
     size = model.pose.basis_size(model.part_size)
     out = []
-    for t in model.canonical_order.tolist():
+    for t in _search_order(model):
         arrays = _template_arrays(model, t, bases)
         parts, count = arrays["order"].shape[1], len(arrays["order"])
         block = 1024 if points <= _BIG_SCENE else 4096
@@ -742,7 +747,7 @@ def candidates(
 def _collected(found: list[_Found], model: Model, limit: int, whole: bool) -> Candidates:
     """The hypotheses of all templates in one table, best first."""
     widest = max(len(t) for t in model.templates)
-    ids = model.canonical_order
+    ids = _search_order(model)
     template = np.concatenate([np.full(f.cost.shape, ids[t]) for t, f in enumerate(found)], 1)
     fields = {}
     for name in _Found._fields:
@@ -840,12 +845,13 @@ class Ransac:
         pose = np.zeros((*shape, slots.design.shape[2]), np.float32)
         error = np.zeros(shape, np.float32)
         found = np.zeros(shape, bool)
+        ids = _search_order(model)
         for rows, chosen in self._search(problem):
             for t, (hypotheses, taken) in enumerate(chosen):
-                objects = np.flatnonzero(slots.template == model.canonical_order[t])
+                objects = np.flatnonzero(slots.template == ids[t])
                 table, here = _first_rows(hypotheses, taken, rows.stop - rows.start, len(objects))
                 size, dim = table.parts.shape[2], table.pose.shape[2]
-                index = (np.arange(rows.start, rows.stop)[:, None], objects[None])
+                index = (np.arange(rows.start, rows.stop)[:, None], objects[None, : here.shape[1]])
                 found[index] = here
                 error[index] = np.where(here, table.error, 0.0)
                 parts[*index, :size] = np.where(here[..., None], table.parts, -1)
@@ -869,7 +875,7 @@ class Ransac:
         plans = _plans(model, problem.size, self.bases)
         assert model.instances is not None
         # No more copies than there are points for.
-        instances = tuple(min(int(model.instances[t]), problem.size) for t in model.canonical_order)
+        instances = tuple(min(int(model.instances[t]), problem.size) for t in _search_order(model))
         for rows, chunk in _chunks(problem, self.tolerance):
             if self.combine == "best":
                 chosen = _best(plans, chunk, self.limit, opt, instances, self.width)
