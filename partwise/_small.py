@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Float
+
+from partwise._types import Array
 
 __all__ = ["inverse_and_logdet", "largest", "over", "total"]
 

@@ -9,13 +9,13 @@ Two kinds of noise:
 ``TemplateNoise``
     Similarity poses and noise in the template's frame (sec. 7.1.1: the template is corrupted, then
     transformed). With positions as complex numbers the inverse transform ``w (x - t)``, where
-    ``w = exp(i theta) / s``, must give the template's part up to noise. That is linear in w, so that
+    ``w = exp(i theta) / s``, must give the template's part up to noise. That is linear in w:
 
         p(x | w) ~ |w|^(2 (n - 1)) exp(-|w xc - pc|^2 / (2 sigma^2)) / n,
 
     xc and pc centred, after integration over a uniform translation. Turn uniform and log scale
-    uniform is a density ~ |w|^-2 over w. What is left is a moment of even order of a Gaussian in the
-    plane: a polynomial.
+    uniform is a density ~ |w|^-2 over w. What is left is a moment of even order of a Gaussian in
+    the plane: a polynomial.
 
 ``SceneNoise``
     Any linear pose, noise of constant size in the scene (eq. 3), and a Gaussian prior over poses: a
@@ -31,9 +31,10 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from partwise._small import inverse_and_logdet, largest, total
+from partwise._types import Array
 from partwise.frames import scene_radius
 from partwise.model import Model
 from partwise.poses import Similarity2D
@@ -151,7 +152,7 @@ class TemplateNoise(NamedTuple):
         """The least |w xc - pc|^2: the squared residual in the template's frame."""
         return jnp.maximum(self.pp - self.xp / self.xx, 0.0)
 
-    def factors(self, sigma: Float[Array, "*h"]) -> tuple[Float[Array, "*h"], Float[Array, "*h"]]:
+    def factors(self, sigma: Float[Array, "*h"]) -> tuple[Array, Array | float]:
         """p(points | match, sigma) as (log of one factor, another factor)."""
         variance = sigma**2
         high = jnp.maximum(self.vectors - 2, 0)
@@ -173,8 +174,8 @@ class TemplateNoise(NamedTuple):
     def _moment(self, q: Float[Array, "*h"]) -> tuple[Array | float, Array | float]:
         """E|w|^(2 m) / (2 tau^2)^m, m = vectors - 2, for w ~ N(w0, tau^2 I) in the plane.
 
-        E|w|^(2 m) = sum_j C(m, j)^2 j! (2 tau^2)^j |w0|^(2 (m - j)), with tau^2 = sigma^2 / |x|^2 and
-        q = |w0|^2 / (2 tau^2). Returned as (log of one factor, another factor).
+        E|w|^(2 m) = sum_j C(m, j)^2 j! (2 tau^2)^j |w0|^(2 (m - j)), with tau^2 = sigma^2 / |x|^2
+        and q = |w0|^2 / (2 tau^2). Returned as (log of one factor, another factor).
         """
         if isinstance(self.vectors, int) and self.vectors - 2 <= 4:
             return 0.0, _horner(max(self.vectors - 2, 0), q)
@@ -240,7 +241,7 @@ class SceneNoise(NamedTuple):
             self.count, self.xx, self.votes, self.gram, self.prior_precision, 1 / sigma**2
         )
 
-    def factors(self, sigma: Float[Array, "*h"]) -> tuple[Float[Array, "*h"], float]:
+    def factors(self, sigma: Float[Array, "*h"]) -> tuple[Array, Array | float]:
         """p(points | match, sigma) as (log of one factor, another factor)."""
         return self.log_evidence(sigma), 1.0
 

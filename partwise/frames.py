@@ -58,6 +58,10 @@ class Frames:
         out[:, dim, dim] = 1.0
         return out
 
+    def of(self, index: int) -> Frames:
+        """One of the frames."""
+        return Frames(self.origin[index : index + 1], self.unit[index : index + 1])
+
     def normalise(self, parts: Float[Array, "B M g"]) -> Float[Array, "B M g"]:
         """Parts in the normalised frame; sizes only change unit."""
         dim = self.origin.shape[1]

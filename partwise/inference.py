@@ -79,7 +79,9 @@ def solve(
             appearance[np.ix_(index, rows)] = solution.pose[..., model.pose.dim :]
         score[index], converged[index] = solution.score, solution.converged
         if solution.variational is not None:
-            for i, posterior in zip(index, _posteriors(problem, solution, change, rows), strict=True):
+            for i, posterior in zip(
+                index, _posteriors(problem, solution, change, rows), strict=True
+            ):
                 posteriors[i] = posterior
         if progress is not None:
             progress(len(problem))

@@ -1,4 +1,4 @@
-"""The generative model (sec. 3): templates, how often, how they move, how noisy, what else is there."""
+"""The generative model (sec. 3): templates, how often, how they move, how noisy, what else."""
 
 from __future__ import annotations
 

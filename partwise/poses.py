@@ -65,9 +65,7 @@ class PoseFamily(ABC):
         """How many parts of ``part_size`` numbers fix a pose (the minimal basis of RANSAC)."""
         return -(-self.dim // part_size)
 
-    def solve(
-        self, parts: Float[Array, "n g"], points: Float[Array, "n g"]
-    ) -> Float[Array, " d"]:
+    def solve(self, parts: Float[Array, "n g"], points: Float[Array, "n g"]) -> Float[Array, " d"]:
         """The pose that carries template ``parts`` onto scene ``points``, by least squares."""
         design = np.concatenate([self.design(p) for p in parts])
         offset = np.concatenate([self.offset(p) for p in parts])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -60,9 +60,7 @@ class Detection:
         return self.model.pose.parameters(self.pose)
 
     def __repr__(self) -> str:
-        parameters = ", ".join(
-            f"{k}={np.round(v, 3).tolist()}" for k, v in self.parameters.items()
-        )
+        parameters = ", ".join(f"{k}={np.round(v, 3).tolist()}" for k, v in self.parameters.items())
         return (
             f"Detection({self.name}, parts={self.parts.tolist()}, {parameters}, "
             f"probability={self.probability:.3f})"
@@ -161,7 +159,11 @@ class Explanations(Sequence[Explanation]):
         """Which objects were found in which scene."""
         return self.probability > 0
 
-    def __getitem__(self, index):
+    @overload
+    def __getitem__(self, index: int) -> Explanation: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Explanation]: ...
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         i = range(len(self))[index]

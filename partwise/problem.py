@@ -30,7 +30,8 @@ Array = np.ndarray
 class Slots:
     """The model as arrays, templates in canonical order and in the solvers' frame.
 
-    N slots, K objects, features G = geometry g + appearance f (padded), pose d = geometry + factors.
+    N slots, K objects, features G = geometry g + appearance f (padded), pose d = geometry and
+    factors.
     A part's observation is ``x = F y + m`` with noise variance 1/lambda on the first g features and
     ``1 / inverse_variance`` on the others (eqs. 2 to 4). Object k has ``sizes[k]`` slots, one after
     the other.
@@ -68,14 +69,12 @@ def slots_of(model: Model) -> Slots:
     factor_counts = [0 if t.appearance is None else t.appearance.factors for t in model.templates]
     g, f, d, width = model.part_size, max(feature_counts), family.dim, max(factor_counts)
     kinds = {name: i for i, name in enumerate(model.type_names)}
-    rows: dict[str, list] = {
-        key: [] for key in ("design", "mean", "inv", "object", "part", "kind")
-    }
+    rows: dict[str, list] = {key: [] for key in ("design", "mean", "inv", "object", "part", "kind")}
     templates: list[int] = []
     assert model.instances is not None
     for t in model.canonical_order:
         template = model.templates[t]
-        parts = frames.normalise(np.broadcast_to(template.parts, (len(frames.unit), *template.parts.shape)))[t]
+        parts = frames.of(int(t)).normalise(template.parts[None])[0]
         for _ in range(model.instances[t]):
             for n, part in enumerate(parts):
                 design, mean = np.zeros((g + f, d + width)), np.zeros(g + f)
@@ -124,7 +123,7 @@ class Problem:
     """Scenes of (nearly) equal size, normalised and in canonical order.
 
     ``points`` is (B, M, G), padded where ``count`` < M; ``kind`` is the type of each part.
-    ``scale`` is the length of the solvers' unit in the scene's, where a known noise is needed.
+    Point m of scene b is row ``order[b, m]`` of scene ``index[b]`` of the batch.
     """
 
     model: Model
@@ -284,12 +283,15 @@ def _merged(parts: list[Problem]) -> list[Problem]:
         else Problem(
             same[0].model,
             same[0].slots,
-            *(np.concatenate([getattr(p, name) for p in same]) for name in ("points", "count", "kind")),
+            np.concatenate([p.points for p in same]),
+            np.concatenate([p.count for p in same]),
+            np.concatenate([p.kind for p in same]),
             Frames(
                 np.concatenate([p.frames.origin for p in same]),
                 np.concatenate([p.frames.unit for p in same]),
             ),
-            *(np.concatenate([getattr(p, name) for p in same]) for name in ("index", "order")),
+            np.concatenate([p.index for p in same]),
+            np.concatenate([p.order for p in same]),
         )
         for same in out.values()
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -29,21 +30,20 @@ class Sample(NamedTuple):
 
 def generator(key: object) -> np.random.Generator:
     """A NumPy generator from a JAX key or a whole number."""
-    if isinstance(key, (int, np.integer)):
+    if isinstance(key, (int, np.integer)) and key >= 0:
         return np.random.default_rng(int(key))
     try:
-        data = jax.random.key_data(key) if jax.dtypes.issubdtype(
-            getattr(key, "dtype", None), jax.dtypes.prng_key
-        ) else key
-        return np.random.default_rng(np.asarray(data, np.uint32).ravel().tolist())
+        if isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
+            key = jax.random.key_data(key)
+        return np.random.default_rng(np.asarray(key, np.uint32).ravel().tolist())
     except (TypeError, ValueError, OverflowError):
         raise InputError(
-            f"key must be a jax.random.key or a whole number; got {key!r}."
+            f"key must be a jax.random.key or a whole number >= 0; got {key!r}."
         ) from None
 
 
 def _draw_pose(model: Model, rng: np.random.Generator) -> Array:
-    """A pose from the prior; without one: uniform turn and scale, and room to stand side by side."""
+    """A pose from the prior; without one: any turn, uniform scale, room to stand side by side."""
     family: PoseFamily = model.pose
     if model.prior is not None:
         return model.prior.mean + np.sqrt(model.prior.variance) * rng.standard_normal(family.dim)
@@ -54,9 +54,7 @@ def _draw_pose(model: Model, rng: np.random.Generator) -> Array:
     if isinstance(family, Similarity2D):
         return family.from_parameters(translation, scale, rng.uniform(0, 2 * np.pi))
     if not family.scales:
-        return family.from_matrix(
-            np.block([[np.eye(family.scene_dim), translation[:, None]], [np.zeros(family.scene_dim), 1]])
-        )
+        return translation
     # A random orthogonal frame with mildly different stretch along each axis.
     size = max(family.template_dim, family.scene_dim)
     turn, _ = np.linalg.qr(rng.standard_normal((size, size)))
@@ -97,8 +95,10 @@ def sample(model: Model, key: object, scenes: int = 1) -> Sample:
                     a = template.appearance
                     wobble = np.sqrt(a.variances[n]) * rng.standard_normal(a.features[n])
                     looks.append(a.loadings[n] @ factors + a.means[n] + wobble)
+        low, high = _box(model, rows)
         for _ in range(rng.poisson(model.clutter)):
-            rows.append(_clutter(model, rows, rng))
+            direction = rng.standard_normal(model.part_size - model.pose.scene_dim)
+            rows.append(np.concatenate([rng.uniform(low, high), direction]))
             owner.append(-1)
             part.append(-1)
             if model.type_names:
@@ -123,25 +123,23 @@ def sample(model: Model, key: object, scenes: int = 1) -> Sample:
     return Sample(SceneBatch.collect(drawn), objects, parts, poses)
 
 
-def _clutter(model: Model, rows: list[Array], rng: np.random.Generator) -> Array:
-    """A point anywhere in the box of the scene so far (or, alone, around the origin)."""
+def _box(model: Model, rows: list[Array]) -> tuple[Array, Array]:
+    """The box of a scene's objects, where its clutter is spread (around the origin, alone)."""
     dim = model.pose.scene_dim
     seen = np.array([r[:dim] for r in rows]) if rows else np.zeros((1, dim))
     low, high = seen.min(0), seen.max(0)
     pad = np.where(high - low > 0, 0.0, model.unit)
-    point = rng.uniform(low - pad, high + pad)
-    return np.concatenate([point, rng.standard_normal(model.part_size - dim)])
+    return low - pad, high + pad
 
 
 def simulate_constellations(
     scenes: int = 512, noise: float = 0.0, key: object = 0, model: Model | None = None
 ) -> LabelledScenes:
-    """The generator of sec. 7.1.1: draws ``scenes`` scenes, drops the empty ones.
+    """The generator of sec. 7.1.1: ``scenes`` scenes, none of them empty.
 
     Presence 0.5 each; template noise before the transform; scale uniform in 1 to 4; any turn; the
-    centre uniform in a square whose side is 20 / scale (the law of the reference generator: measured
-    on the paper's recorded draws, larger objects stay closer together); at last each scene is
-    centred and scaled to fill [-1, 1].
+    centre uniform in a square whose side is 20 / scale (measured on the paper's recorded draws:
+    larger objects stay closer together); at last each scene is centred and scaled to fill [-1, 1].
     """
     model = model or constellations()
     if scenes < 1:
@@ -153,7 +151,10 @@ def simulate_constellations(
     rng = generator(key)
     copies = [model.templates[t] for t in model.copies]
     object_id = np.repeat(np.arange(len(copies)), [len(t) for t in copies])
-    present = (rng.random((scenes, len(copies))) < model.presence)[:, object_id]
+    there = np.zeros((scenes, len(copies)), bool)
+    while (empty := ~there.any(1)).any():  # empty scenes are dropped, others drawn for them
+        there[empty] = rng.random((int(empty.sum()), len(copies))) < model.presence
+    present = there[:, object_id]
     low, high = model.scales
     points = np.zeros((scenes, len(object_id), 2))
     for k, template in enumerate(copies):
@@ -166,8 +167,6 @@ def simulate_constellations(
         noisy = template.parts + noise * rng.standard_normal((scenes, *template.parts.shape))
         moved = np.einsum("sij,snj->sni", pose[:, :2, :2], noisy) + centre[:, None]
         points[:, object_id == k] = moved
-    keep = present.any(1)
-    points, present = points[keep], present[keep]
     seen = np.where(present[..., None], points, np.nan)
     top, bottom = np.nanmax(seen, 1), np.nanmin(seen, 1)
     half = np.maximum((top - bottom).max(1) / 2, 1e-12)

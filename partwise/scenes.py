@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, overload
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -61,12 +62,16 @@ class SceneBatch(Sequence[Scene]):
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def __getitem__(self, index):
+    @overload
+    def __getitem__(self, index: int) -> Scene: ...
+    @overload
+    def __getitem__(self, index: slice) -> SceneBatch: ...
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             start, stop, step = index.indices(len(self))
             if step != 1:
                 return SceneBatch.collect([self[i] for i in range(start, stop, step)])
-            lo, hi = self.offsets[start], self.offsets[max(stop, start)]
+            lo, hi = int(self.offsets[start]), int(self.offsets[max(stop, start)])
             return SceneBatch(
                 self.parts[lo:hi],
                 self.offsets[start : max(stop, start) + 1] - lo,
@@ -74,7 +79,7 @@ class SceneBatch(Sequence[Scene]):
                 None if self.appearance is None else self.appearance[lo:hi],
             )
         index = range(len(self))[index]
-        lo, hi = self.offsets[index], self.offsets[index + 1]
+        lo, hi = int(self.offsets[index]), int(self.offsets[index + 1])
         return Scene(
             self.parts[lo:hi],
             None if self.types is None else self.types[lo:hi],
@@ -145,8 +150,10 @@ class LabelledScenes:
         points = np.asarray(self.points, float)
         present = np.asarray(self.present, bool)
         object_id = np.asarray(self.object_id, int)
-        if points.ndim != 3 or present.shape != points.shape[:2] or object_id.shape != (
-            present.shape
+        if (
+            points.ndim != 3
+            or present.shape != points.shape[:2]
+            or object_id.shape != (present.shape)
         ):
             raise InputError(
                 "labelled scenes: points must be (S, N, D), present and object_id (S, N); got "

@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from partwise._small import largest, over, total
+from partwise._types import Array
 
 __all__ = ["Scaling", "scale", "sinkhorn"]
 
@@ -70,8 +71,8 @@ def scale(
     last_row = over(jnp.arange(p.shape[0]) == p.shape[0] - 1, batch) & free_row
     last_column = over(jnp.arange(p.shape[1]) == p.shape[1] - 1, batch) & free_column
     slack = jnp.exp(jnp.minimum(top, 80.0))
-    v = jnp.ones_like(columns)
-    u = jnp.ones_like(top)
+
+    u, v = jnp.ones_like(top), jnp.ones_like(columns)
     for _ in range(sweeps):
         u = jnp.where(last_row, slack, mass / jnp.maximum(total(p * v[None], 1), 1e-30))
         v = jnp.where(last_column, 1.0, 1.0 / jnp.maximum(total(p * u[:, None], 0), 1e-30))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -176,19 +176,15 @@ class Template:
         )
 
 
-@dataclass(frozen=True)
-class _Shapes:
+class shapes:
     """The built-in shapes, in the frames of sec. 7.1.1."""
 
-    names: tuple[str, ...] = field(default=("square", "triangle"))
-
-    def square(self) -> Template:
+    @staticmethod
+    def square() -> Template:
         """A square of side 2, centred at the origin."""
-        return Template([[-1.0, -1.0], [-1.0, 1.0], [1.0, 1.0], [1.0, -1.0]], "square")  # pyright: ignore[reportArgumentType]
+        return Template(np.array([[-1.0, -1.0], [-1.0, 1.0], [1.0, 1.0], [1.0, -1.0]]), "square")
 
-    def triangle(self) -> Template:
+    @staticmethod
+    def triangle() -> Template:
         """An isosceles triangle of base 2 and height 2, centred at the origin."""
-        return Template([[-1.0, -2 / 3], [0.0, 4 / 3], [1.0, -2 / 3]], "triangle")  # pyright: ignore[reportArgumentType]
-
-
-shapes = _Shapes()
+        return Template(np.array([[-1.0, -2 / 3], [0.0, 4 / 3], [1.0, -2 / 3]]), "triangle")

@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float, Int
 
 from partwise._checks import InputError
 from partwise._small import largest, total
+from partwise._types import Array
 from partwise.batching import in_chunks
 from partwise.evidence import (
     MISMATCH,
@@ -56,8 +57,10 @@ class Exact:
         """Explain every scene of ``problem``; there is nothing random."""
         del seed
         counts = np.unique(problem.count)
-        if len(counts) > 1 or counts[0] != problem.size or not self.feasible(
-            problem.model, problem.size
+        if (
+            len(counts) > 1
+            or counts[0] != problem.size
+            or not self.feasible(problem.model, problem.size)
         ):
             raise InputError(
                 f"solver exact: a scene of {problem.count.max()} points has too many groupings "
@@ -111,7 +114,9 @@ class _Enumeration:
         sets = []
         for c in table.candidates:
             first = int(slots.rows(c.object)[0])
-            sets.append(_Set(c.subsets, first + c.parts, (c.log_prior + c.log_ways).astype(np.float32)))
+            sets.append(
+                _Set(c.subsets, first + c.parts, (c.log_prior + c.log_ways).astype(np.float32))
+            )
         rows = np.where(table.rows < 0, table.count, table.rows).astype(np.int32)
         self.arrays = (tuple(sets), rows, table.log_prior.astype(np.float32))
         self.shape = len(sets)
@@ -158,9 +163,7 @@ def _solve(noise, log_volume, sets, slots: Slots, arrays, scenes: _Scenes, count
     norm = mass.sum(0)
     row = weight.argmax(0)
     chosen = rows[row]  # B K
-    holds = [
-        (rows[:, :, None] == chosen[None, None, :, k]).any(1) for k in range(rows.shape[1])
-    ]
+    holds = [(rows[:, :, None] == chosen[None, None, :, k]).any(1) for k in range(rows.shape[1])]
     probability = jnp.stack([(mass * h).sum(0) for h in holds], 1) / norm[:, None]
     best_way = jnp.take_along_axis(way.T, chosen, 1)
     return _Best(chosen, best_way, probability, top + jnp.log(norm))

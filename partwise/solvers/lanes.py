@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Int
+from jaxtyping import Array, Int
 
 __all__ = ["run_lanes"]
 
@@ -21,7 +21,7 @@ Lane = TypeVar("Lane")
 
 def run_lanes(
     load: Callable[[Int[Array, " W"], Int[Array, " W"]], Lane],
-    advance: Callable[[Lane], tuple[Lane, Bool[Array, " W"], Bool[Array, " W"]]],
+    advance: Callable[[Lane], tuple[Lane, Any, Any]],
     harvest: Callable[[Lane], Any],
     jobs: int,
     count: Int[Array, ""] | int,

@@ -1,7 +1,8 @@
 """The equations of variational inference (sec. 4 and Appendix A).
 
 Written for one scene. Axes that trail along (``*b`` in the shapes) are scenes in a batch; see
-``partwise._small`` for why they come last. M points, N slots, K objects, G features, d pose numbers.
+``partwise._small`` for why they come last. M points, N slots, K objects, G features, d numbers a
+pose.
 """
 
 from __future__ import annotations
@@ -12,16 +13,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import digamma, gammaln
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from partwise._small import inverse_and_logdet, largest, over, total
+from partwise._types import Array
 from partwise.frames import SCENE_RADIUS
 from partwise.problem import Slots
 from partwise.sinkhorn import scale
 
 __all__ = [
-    "Matching",
     "MatchPrior",
+    "Matching",
     "Observed",
     "Poses",
     "assign_ds",
@@ -65,9 +67,10 @@ class MatchPrior(NamedTuple):
 
 
 class Poses(NamedTuple):
-    """q(Y): means, covariances Lambda^-1, and log |Lambda|."""
+    """q(Y): means, precisions Lambda, covariances, and log |Lambda|."""
 
     mean: Float[Array, "K d *b"]
+    precision: Float[Array, "K d d *b"]
     covariance: Float[Array, "K d d *b"]
     logdet: Float[Array, "K *b"]
 
@@ -87,9 +90,7 @@ class Matching(NamedTuple):
 def by_object(slots: Slots, a: Float[Array, "N ..."]) -> Float[Array, "K ..."]:
     """Sum over the slots of each object."""
     stops = np.cumsum(slots.sizes)
-    return jnp.stack(
-        [total(a[j - n : j], 0) for j, n in zip(stops, slots.sizes, strict=True)]
-    )
+    return jnp.stack([total(a[j - n : j], 0) for j, n in zip(stops, slots.sizes, strict=True)])
 
 
 def of_slot(slots: Slots, a: Float[Array, "K ..."]) -> Float[Array, "N ..."]:
@@ -154,7 +155,8 @@ def update_poses(
     )
     right = (d0_inverse * prior_mean)[None] + beta * by_object(slots, votes)
     covariance, logdet = inverse_and_logdet(precision_matrix)
-    return Poses(total(covariance * right[:, None], 2), covariance, logdet)
+    mean = total(covariance * right[:, None], 2)
+    return Poses(mean, precision_matrix, covariance, logdet)
 
 
 def expected_log_likelihood(

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.optimize import Bounds, milp
 from scipy.sparse import csr_array
 
 from partwise.batching import in_chunks
@@ -65,16 +65,23 @@ class Packing:
         copies = {t: np.flatnonzero(slots.template == t) for t in set(slots.template.tolist())}
         for b in range(len(problem)):
             usable = np.flatnonzero(found.valid[b])
-            template, members = found.template[b, usable], _members(found.parts[b, usable], problem.size)
-            level = max(
-                range(gain.shape[2]),
-                key=lambda s: greedy(gain[b, usable, s], members, template, rooms)[1],
-            ) if len(usable) else 0
+            template, members = (
+                found.template[b, usable],
+                _members(found.parts[b, usable], problem.size),
+            )
+            level = (
+                max(
+                    range(gain.shape[2]),
+                    key=lambda s: greedy(gain[b, usable, s], members, template, rooms)[1],
+                )
+                if len(usable)
+                else 0
+            )
             weight = gain[b, usable, level]
             chosen, score[b] = pack(weight, members, template, rooms)
             for h, sure in zip(chosen, _certainty(weight, members, chosen), strict=True):
                 t = template[h]
-                free = [k for k in copies[t] if probability[b, k] == 0][0]
+                free = next(k for k in copies[t] if probability[b, k] == 0)
                 parts[b, free] = found.parts[b, usable[h], :widest]
                 probability[b, free] = max(sure, 1e-6)
         pose = fit_poses(problem, np.arange(len(slots.sizes)), parts)
@@ -134,7 +141,10 @@ def _gains(noise, log_volume, slots: Slots, first, scenes: _Hypotheses, count):
         seen = (parts >= 0).astype(points.dtype).T  # P H
         at = jnp.maximum(parts, 0)
         x = jnp.moveaxis(points[at], 0, -1)  # P G H
-        design, mean = jnp.moveaxis(slots.design[slot], 0, -1), jnp.moveaxis(slots.mean[slot], 0, -1)
+        design, mean = (
+            jnp.moveaxis(slots.design[slot], 0, -1),
+            jnp.moveaxis(slots.mean[slot], 0, -1),
+        )
         match = Match(design, mean, x, seen)
         statistics = noise.of(slots, match, log_volume)
         wrong = (kind[at] != slots.kind[slot]).T * seen
@@ -142,9 +152,7 @@ def _gains(noise, log_volume, slots: Slots, first, scenes: _Hypotheses, count):
         if slots.inverse_variance.shape[1]:
             inverse = jnp.moveaxis(slots.inverse_variance[slot], 0, -1)
             other = other + appearance_evidence(slots, match, inverse)
-        return jnp.stack(
-            [statistics.log_evidence(sigma[s]) + other for s in range(len(sigma))], -1
-        )
+        return jnp.stack([statistics.log_evidence(sigma[s]) + other for s in range(len(sigma))], -1)
 
     return jax.vmap(one)(*scenes)
 
@@ -186,7 +194,7 @@ def pack(
     limits = np.concatenate([np.ones(len(points)), rooms])
     result = milp(
         -weight[good],
-        constraints=LinearConstraint(csr_array(np.concatenate([points, kinds])), -np.inf, limits),
+        constraints=(csr_array(np.concatenate([points, kinds])), -np.inf, limits),
         integrality=np.ones(len(good)),
         bounds=Bounds(0, 1),
     )
