@@ -1,0 +1,1 @@
+"""Measurements of partwise, and the slow, obvious reference that they are measured against."""
