@@ -165,7 +165,7 @@ def evaluate(
 @_plain_errors
 def simulate(
     out: Annotated[Path, typer.Option("-o", "--out", help="Write the scenes to this .npz file.")],
-    scenes: Annotated[int, typer.Option(help="Draws; empty scenes are dropped.", min=1)] = 512,
+    scenes: Annotated[int, typer.Option(help="How many; none is empty.", min=1)] = 512,
     noise: Annotated[float, typer.Option(help="Standard deviation of the template noise.")] = 0.0,
     seed: SeedOption = 0,
     model: Annotated[
@@ -181,7 +181,7 @@ def simulate(
     loaded = None if model is None else Model.load(model)
     labelled = simulate_constellations(scenes, noise, seed, loaded)
     write_labelled(out, labelled)
-    typer.echo(f"{len(labelled)} non-empty scenes of {scenes} draws in {out}", err=True)
+    typer.echo(f"{len(labelled)} scenes in {out}", err=True)
 
 
 @app.command()
@@ -192,7 +192,7 @@ def reproduce(
     ] = None,
     out: Annotated[Path, typer.Option(help="The folder of the results.")] = Path("report"),
     scenes: Annotated[
-        int | None, typer.Option(help="Draws an experiment.  [default: the paper's]", min=1)
+        int | None, typer.Option(help="Scenes a cell.  [default: as in the paper]", min=1)
     ] = None,
 ) -> None:
     """Rerun the paper's experiments: our figures beside its own.

@@ -13,12 +13,14 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import partwise
 from partwise._checks import InputError
 from partwise.evaluation import assess, protocols
 from partwise.files import read_arrays, read_labelled, replacing
@@ -27,9 +29,9 @@ from partwise.metrics import METRICS, Scores, paired_t_tests
 from partwise.model import constellations
 from partwise.paper.published import (
     BETAS,
-    DRAWS,
     LIMIT,
     RERUN,
+    SCENES,
     SIGMAS,
     T_TESTS,
     TABLE1,
@@ -63,7 +65,7 @@ def run(
     **options: Any,
 ) -> list[Any]:
     """Run the experiment, write its three files into ``out``, and return tables for Rich."""
-    experiment = Experiment(Path(out), draws=scenes or DRAWS, **options)
+    experiment = Experiment(Path(out), scenes=scenes, **options)
     cells = list(experiment.cells())
     if progress is not None:
         progress(0, total=len(cells))
@@ -95,12 +97,13 @@ class Cell:
 class Experiment:
     """What is run, and where its results are kept.
 
-    A cell that is done is a JSON file in ``out/table1.cells`` with the options it depends on; it is
-    redone only if these change.
+    A cell that is done is a JSON file in ``out/table1.cells`` with the options it depends on (and a
+    digest of the code); it is redone only if these change. ``scenes`` is how many are drawn, and how many of the recorded ones
+    are used at most; None is as many as in the paper, and all.
     """
 
     out: Path
-    draws: int = DRAWS
+    scenes: int | None = None
     sigmas: tuple[float, ...] = SIGMAS
     methods: tuple[str, ...] = ("gmm", "ds", "ransac", "exact", "auto")
     betas: tuple[float, ...] = BETAS
@@ -151,26 +154,26 @@ class Experiment:
     def _scenes(self, cell: Cell) -> LabelledScenes:
         if cell.source == "recorded":
             labelled = read_labelled(self.folder / recorded_name(cell.sigma))
-            return labelled.select(slice(self.draws))
+            return labelled.select(self._used(labelled.present))
         # Every noise level has draws of its own.
-        seed = [self.seed, round(1000 * cell.sigma)]
-        return simulate_constellations(
-            self.draws, cell.sigma, int(np.random.SeedSequence(seed).generate_state(1)[0])
-        )
+        seed = np.random.SeedSequence([self.seed, round(1000 * cell.sigma)]).generate_state(1)
+        return simulate_constellations(self.scenes or SCENES, cell.sigma, int(seed[0]))
+
+    def _used(self, present: np.ndarray) -> np.ndarray:
+        """Which of the recorded draws are used: the non-empty ones, or the first of these."""
+        return np.flatnonzero(present.any(1))[: self.scenes]
 
     def _solver(self, cell: Cell) -> Solver:
         return self.solvers(cell.method, **({} if cell.beta is None else {"beta": cell.beta}))
 
     def _options(self, cell: Cell, labelled: LabelledScenes) -> dict[str, Any]:
         """Everything that the scores depend on."""
-        from partwise import __version__
-
         digest = hashlib.sha256()
         for array in (labelled.points, labelled.present, labelled.object_id):
             digest.update(np.ascontiguousarray(array).tobytes())
         solver = "recorded outputs" if cell.method == "ccae" else repr(self._solver(cell))
         return {
-            "partwise": __version__,
+            "code": _code(),
             "cell": asdict(cell),
             "scenes": digest.hexdigest(),
             "solver": solver,
@@ -182,10 +185,12 @@ class Experiment:
         if cell.method == "ccae":
             # q(d): whether the capsule is present, repeated over the capsule's slots.
             path = self.folder / recorded_name(cell.sigma)
-            recorded = read_arrays(path, ("ccae_object_id", "ccae_object_present"))
-            here = recorded["ccae_object_present"][: len(labelled)].astype(bool)
-            q = np.take_along_axis(here, labelled.object_id, 1)
-            owner = recorded["ccae_object_id"][: len(labelled)].astype(int)
+            names = ("present", "ccae_object_id", "ccae_object_present")
+            recorded = read_arrays(path, names)
+            used = self._used(recorded["present"])
+            capsules = recorded["ccae_object_present"][used].astype(bool)
+            q = np.take_along_axis(capsules, labelled.object_id, 1)
+            owner = recorded["ccae_object_id"][used].astype(int)
             return protocols(labelled, owner, q, model)
         found = solve(model, labelled.scenes, self._solver(cell), self.seed)
         return assess(labelled, found)
@@ -198,7 +203,7 @@ class Experiment:
         tests = list(_tests(results))
         _folder(self.out)
         with replacing(self.out / "table1.json") as part:
-            report = {"draws": self.draws, "seed": self.seed, "rows": rows, "t_tests": tests}
+            report = {"seed": self.seed, "rows": rows, "t_tests": tests}
             part.write_text(json.dumps(report, indent=1, allow_nan=False) + "\n")
         with replacing(self.out / "table1.csv") as part, part.open("w", newline="") as file:
             writer = csv.DictWriter(file, list(rows[0]))
@@ -219,6 +224,17 @@ predicted instances of identical templates. The authors' code, run again on the 
 `table1.json` and `table1.csv` as `rerun`. No method is told the noise level.
 
 """
+
+
+@lru_cache(maxsize=1)
+def _code() -> str:
+    """A digest of the library's source: a figure from another version of a solver is not ours."""
+    package = Path(partwise.__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted([*package.glob("*.py"), *package.glob("solvers/*.py")]):
+        if path.name not in ("cli.py", "plotting.py"):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def _folder(path: Path) -> None:
