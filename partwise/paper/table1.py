@@ -98,8 +98,8 @@ class Experiment:
     """What is run, and where its results are kept.
 
     A cell that is done is a JSON file in ``out/table1.cells`` with the options it depends on (and a
-    digest of the code); it is redone only if these change. ``scenes`` is how many are drawn, and how many of the recorded ones
-    are used at most; None is as many as in the paper, and all.
+    digest of the code); it is redone only if these change. ``scenes`` is how many are drawn, and
+    how many of the recorded ones are used at most; None is as many as in the paper, and all.
     """
 
     out: Path
