@@ -50,17 +50,23 @@ def run_lanes(
         done &= job < count
         again = done & wrong & (attempt + 1 < attempts)
         finished = done & ~again
-        # Indices past the end are dropped: lanes that are not finished keep nothing.
-        place = jnp.where(finished, job, jobs)
-        kept = jax.tree.map(
-            lambda all_, new: all_.at[..., place].set(new, mode="drop"), kept, harvest(lanes)
-        )
-        job = jnp.where(finished, waiting + jnp.cumsum(finished) - 1, job)
-        attempt = jnp.where(finished, 0, attempt + again)
-        fresh = load(jnp.minimum(job, jobs - 1), attempt)
-        swap = finished | again
-        lanes = jax.tree.map(lambda new, old: jnp.where(swap, new, old), fresh, lanes)
-        return lanes, job, attempt, waiting + finished.sum(), kept
+
+        def hand_over(carry):
+            lanes, job, attempt, waiting, kept = carry
+            # Indices past the end are dropped: lanes that are not finished keep nothing.
+            place = jnp.where(finished, job, jobs)
+            kept = jax.tree.map(
+                lambda all_, new: all_.at[..., place].set(new, mode="drop"), kept, harvest(lanes)
+            )
+            job = jnp.where(finished, waiting + jnp.cumsum(finished) - 1, job)
+            attempt = jnp.where(finished, 0, attempt + again)
+            fresh = load(jnp.minimum(job, jobs - 1), attempt)
+            swap = finished | again
+            lanes = jax.tree.map(lambda new, old: jnp.where(swap, new, old), fresh, lanes)
+            return lanes, job, attempt, waiting + finished.sum(), kept
+
+        carry = lanes, job, attempt, waiting, kept
+        return jax.lax.cond((finished | again).any(), hand_over, lambda c: c, carry)
 
     start = (lanes, job, attempt, jnp.asarray(width), kept)
     return jax.lax.while_loop(busy, body, start)[-1]

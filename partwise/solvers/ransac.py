@@ -37,6 +37,8 @@ TOLERANCE = 1.3
 
 _CAUTIOUS = 0.3
 _SIGMAS = 7.0
+_CHANCE = 0.1
+"""How many hypotheses per scene chance alone may give (a contrario RANSAC)."""
 
 TRIALS = 100_000
 """The most hypotheses per template and scene; beyond, a random sample of point tuples is tried."""
@@ -75,6 +77,8 @@ class _Plan(NamedTuple):
     pose: Float[Array, "b d Bg"]
     refit: Float[Array, "b d Pg"]
     spread: Float[Array, "d d"]
+    turns: Int[Array, "s P"]
+    turn_poses: Float[Array, "s d d"]
     tuples: Int[Array, "blocks C B"]
 
 
@@ -177,9 +181,9 @@ def _template_arrays(model: Model, template: int, bases: Bases) -> dict[str, np.
     k = int(np.flatnonzero(slots.template == template)[0])
     design, mean, kind = _geometry(slots, k, g, d)
     parts, size = len(design), min(model.pose.basis_size(g), len(design))
-    turns = _symmetries(design, mean, kind, size)
-    if model.templates[0].appearance is not None:
-        turns = turns[:0]  # Parts that move alike still look different.
+    turns = np.arange(parts)[None]
+    if model.templates[0].appearance is None:  # Parts that move alike may still look different.
+        turns = _symmetries(design, mean, kind, size)
     ordered: list[tuple[int, ...]] = []
     seen: set[tuple[int, ...]] = set()
     for chosen in _best_bases(design, size, 1 if bases == "fixed" else MOST_BASES):
@@ -206,7 +210,17 @@ def _template_arrays(model: Model, template: int, bases: Bases) -> dict[str, np.
         "pose": np.linalg.pinv(stacked[:, : size * g]).astype(np.float32),
         "refit": np.linalg.pinv(stacked).astype(np.float32),
         "spread": spread.astype(np.float32),
+        "turns": turns.astype(np.int32),
+        "turn_poses": _turn_poses(design, turns).astype(np.float32),
     }
+
+
+def _turn_poses(design: np.ndarray, turns: np.ndarray) -> np.ndarray:
+    """The matrices T of :func:`_symmetries`, ``F_pi(n) = F_n T``; the first is the identity."""
+    inverse = np.linalg.pinv(np.concatenate(design))
+    out = np.stack([inverse @ np.concatenate(design[pi]) for pi in turns])
+    out[0] = np.eye(design.shape[2])
+    return out
 
 
 def _own_parts(model: Model, template: int) -> np.ndarray:
@@ -379,8 +393,11 @@ def _significance(matched, parts: int, size: int, error, square, scene: _Scene, 
     radius2 = dim * square * jnp.maximum(error / dof, 1e-4 * scene.tol2)
     ball = {2: np.pi, 3: 4 / 3 * np.pi}[dim]
     chance = jnp.minimum(ball * radius2 ** (dim / 2) * scene.density, 1.0)
-    tests = log(max(comb(scene.x.shape[1], size), 1)) + log(len(plan.order))
-    gain = -(matched - size) * jnp.log(chance) - tests
+    tests = log(max(comb(scene.x.shape[1], size), 1)) + log(len(plan.order)) - log(_CHANCE)
+    subsets = sum(
+        log(comb(parts - size, n - size)) * (matched == n) for n in range(size + 1, parts)
+    )
+    gain = -(matched - size) * jnp.log(chance) - tests - subsets
     # A template of no more parts than its basis cannot be checked: it is taken for what it is.
     return gain if parts > size else jnp.zeros_like(gain) + 1e-3
 
@@ -475,12 +492,31 @@ def _search(plan: _Plan, scene: _Scene, limit: int, opt: _Options) -> _Found:
         )
 
     if plan.tuples.shape[0] == 1:
-        return block(plan.tuples[0])
+        return _settled(block(plan.tuples[0]), plan, scene.x.shape[1])
     found = jax.lax.map(block, plan.tuples)
     merged = jax.tree.map(
         lambda a: jnp.moveaxis(a, 0, 1).reshape(a.shape[1], -1, *a.shape[3:]), found
     )
-    return _top(merged, limit)
+    return _settled(_top(merged, limit), plan, scene.x.shape[1])
+
+
+def _settled(found: _Found, plan: _Plan, points: int) -> _Found:
+    """Of labellings that are one and the same (a square, turned), always the same one.
+
+    Their errors differ by rounding only; the one that gives the first points to the first parts
+    is chosen instead.
+    """
+    if plan.turns.shape[0] == 1:
+        return found
+    named = found.parts[..., plan.turns]
+    key = jnp.zeros(named.shape[:-1])
+    for n in range(min(named.shape[-1], 3)):
+        key = key + (named[..., n] + 1.0) / (points + 1.0) ** n
+    turn = key.argmin(-1)
+    parts = jnp.take_along_axis(named, turn[..., None, None], 2)[:, :, 0]
+    basis = jnp.take_along_axis(found.basis[..., plan.turns], turn[..., None, None], 2)[:, :, 0]
+    pose = (plan.turn_poses[turn] * found.pose[..., None, :]).sum(-1)
+    return found._replace(parts=parts, basis=basis, pose=pose)
 
 
 def _top(found: _Found, limit: int) -> _Found:
@@ -792,7 +828,7 @@ def appearance(
     for k in range(parts.shape[1]):
         rows = slots.rows(k)
         load = slots.design[rows, g:, d:].astype(float)
-        weighted = load * slots.inverse_variance[rows, g:, None]
+        weighted = load * slots.inverse_variance[rows, :, None]
         here = parts[:, k, : len(rows)]
         looks = problem.points[scene, np.maximum(here, 0), g:] - slots.mean[rows, g:]
         seen = (here >= 0).astype(float)

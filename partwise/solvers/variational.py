@@ -42,7 +42,7 @@ FORCED_CLUTTER = 1e-3
 """The rate of clutter where a model allows none, but a scene has more points than slots."""
 
 
-LEGS = 4
+LEGS = 1
 """How often convergence is looked at before lanes are refilled."""
 
 
