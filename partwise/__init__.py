@@ -5,36 +5,93 @@
 >>> found = pw.infer(model, [[0, 0], [2, 0], [2, 2], [0, 2]])
 >>> found.objects[0].name
 'square'
+
+Names are imported when they are first used, so that ``import partwise`` is quick.
 """
 
-from partwise import poses
-from partwise._checks import InputError
-from partwise.inference import infer
-from partwise.model import Model, Noise, PosePrior, constellations
-from partwise.posterior import Detection, Explanation, Explanations, Posterior
-from partwise.sampling import simulate_constellations
-from partwise.scenes import LabelledScenes, Scene, SceneBatch
-from partwise.templates import Appearance, Template, shapes
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from partwise import poses
+    from partwise._checks import InputError
+    from partwise.evaluation import evaluate
+    from partwise.files import read_labelled, read_scenes, write_explanations, write_labelled
+    from partwise.inference import infer
+    from partwise.model import Model, Noise, PosePrior, constellations
+    from partwise.posterior import Detection, Explanation, Explanations, Posterior
+    from partwise.sampling import simulate_constellations
+    from partwise.scenes import LabelledScenes, Scene, SceneBatch
+    from partwise.solvers.auto import Auto
+    from partwise.solvers.exact import Exact
+    from partwise.solvers.packing import Packing
+    from partwise.solvers.ransac import Ransac
+    from partwise.solvers.variational import Variational
+    from partwise.templates import Appearance, Template, shapes
 
 __version__ = "0.1.0"
 
+_HOMES = {
+    "partwise._checks": ("InputError",),
+    "partwise.evaluation": ("evaluate",),
+    "partwise.files": ("read_labelled", "read_scenes", "write_explanations", "write_labelled"),
+    "partwise.inference": ("infer",),
+    "partwise.model": ("Model", "Noise", "PosePrior", "constellations"),
+    "partwise.posterior": ("Detection", "Explanation", "Explanations", "Posterior"),
+    "partwise.sampling": ("simulate_constellations",),
+    "partwise.scenes": ("LabelledScenes", "Scene", "SceneBatch"),
+    "partwise.solvers.auto": ("Auto",),
+    "partwise.solvers.exact": ("Exact",),
+    "partwise.solvers.packing": ("Packing",),
+    "partwise.solvers.ransac": ("Ransac",),
+    "partwise.solvers.variational": ("Variational",),
+    "partwise.templates": ("Appearance", "Template", "shapes"),
+}
+_MODULES = ("poses",)
+_WHERE = {name: module for module, names in _HOMES.items() for name in names}
+
 __all__ = [
     "Appearance",
+    "Auto",
     "Detection",
+    "Exact",
     "Explanation",
     "Explanations",
     "InputError",
     "LabelledScenes",
     "Model",
     "Noise",
+    "Packing",
     "PosePrior",
     "Posterior",
+    "Ransac",
     "Scene",
     "SceneBatch",
     "Template",
+    "Variational",
     "constellations",
+    "evaluate",
     "infer",
     "poses",
+    "read_labelled",
+    "read_scenes",
     "shapes",
     "simulate_constellations",
+    "write_explanations",
+    "write_labelled",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _WHERE:
+        value = getattr(import_module(_WHERE[name]), name)
+    elif name in _MODULES:
+        value = import_module(f"partwise.{name}")
+    else:
+        raise AttributeError(f"module 'partwise' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

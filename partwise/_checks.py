@@ -13,9 +13,13 @@ class InputError(ValueError):
     """Something the caller passed cannot be used; the message says what to do instead."""
 
 
+LARGEST = 1e100
+"""Coordinates beyond this overflow when they are squared."""
+
+
 def finite(name: str, array: np.ndarray) -> np.ndarray:
     """``array``, or an error that says where the first NaN or infinity is."""
-    bad = ~np.isfinite(array)
+    bad = ~(np.abs(array) < LARGEST)
     if bad.any():
         where = tuple(int(i) for i in np.argwhere(bad)[0])
         raise InputError(
@@ -53,6 +57,8 @@ def one_of(name: str, value: object, choices) -> None:
 def readable(path: str | Path) -> Path:
     """``path``, or an error if there is no such file."""
     path = Path(path)
+    if path.is_dir():
+        raise InputError(f"{path}: this is a folder; name a file in it.")
     if not path.is_file():
         raise InputError(f"{path}: there is no such file; check the path.")
     return path

@@ -90,7 +90,9 @@ def scene_frames(model: Model, parts: Float[Array, "B M g"]) -> Frames:
     origin = origin + (parts[..., :dim] - origin[:, None]).mean(1)
     if not model.pose.scales:
         return Frames(origin, np.full(count, model.unit))
-    spread = np.sqrt(((parts[..., :dim] - origin[:, None]) ** 2).sum(-1).mean(1))
+    away = parts[..., :dim] - origin[:, None]
+    reach = np.abs(away).max((1, 2), initial=1e-300)[:, None, None]  # squares must not underflow
+    spread = np.sqrt(((away / reach) ** 2).sum(-1).mean(1)) * reach[:, 0, 0]
     # Points that coincide up to rounding have no spread.
     spread = np.where(spread > 1e-12 * np.abs(origin).max(1), spread, 0.0)
     unit = spread / scene_radius(model, points)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -11,7 +11,7 @@ from partwise.frames import template_frames
 from partwise.model import Model
 from partwise.poses import PoseFamily
 from partwise.posterior import Explanation, Explanations, Posterior
-from partwise.problem import Problem, Solution, check, problems
+from partwise.problem import MeanField, Problem, check, problems
 from partwise.scenes import Scene, SceneBatch
 from partwise.solvers import Solver, named
 
@@ -62,7 +62,7 @@ def solve(
     pose = np.zeros((*shape, model.pose.dim))
     probability = np.zeros(shape, np.float32)
     score, converged = np.zeros(len(batch)), np.ones(len(batch), bool)
-    posteriors: list[Posterior | None] = [None] * len(batch)
+    posteriors = _Posteriors(len(batch))
     looks = model.templates[0].appearance
     appearance = None if looks is None else np.zeros((*shape, looks.factors))
     rows = object_rows(model)
@@ -79,10 +79,7 @@ def solve(
             appearance[np.ix_(index, rows)] = solution.pose[..., model.pose.dim :]
         score[index], converged[index] = solution.score, solution.converged
         if solution.variational is not None:
-            for i, posterior in zip(
-                index, _posteriors(problem, solution, change, rows), strict=True
-            ):
-                posteriors[i] = posterior
+            posteriors.add(problem, solution.variational, change, rows)
         if progress is not None:
             progress(len(problem))
     return Explanations(
@@ -93,7 +90,7 @@ def solve(
         probability,
         score,
         converged,
-        tuple(posteriors) if any(p is not None for p in posteriors) else None,
+        posteriors if posteriors.any else None,
         appearance,
     )
 
@@ -139,10 +136,41 @@ class PoseChange:
         return np.stack(columns, -1)
 
 
-def _posteriors(problem: Problem, solution: Solution, change: PoseChange, rows: Array):
+class _Posteriors(Sequence[Posterior | None]):
+    """The variational posteriors of many scenes, carried to the user's frames when looked at."""
+
+    def __init__(self, scenes: int):
+        self._where = np.full((scenes, 2), -1)
+        self._parts: list[tuple[Problem, MeanField, PoseChange, Array]] = []
+        self._made: dict[int, list[Posterior]] = {}
+
+    def add(self, problem: Problem, found: MeanField, change: PoseChange, rows: Array) -> None:
+        """The posteriors of the scenes of one problem."""
+        self._where[problem.index] = np.stack(
+            [np.full(len(problem), len(self._parts)), np.arange(len(problem))], 1
+        )
+        self._parts.append((problem, found, change, rows))
+
+    @property
+    def any(self) -> bool:
+        """Whether there are posteriors at all."""
+        return bool(self._parts)
+
+    def __len__(self) -> int:
+        return len(self._where)
+
+    def __getitem__(self, index: Any) -> Any:
+        part, row = self._where[index]
+        if part < 0:
+            return None
+        if part not in self._made:
+            self._made[part] = list(_posteriors(*self._parts[part]))
+        return self._made[part][row]
+
+
+def _posteriors(problem: Problem, v: MeanField, change: PoseChange, rows: Array):
     """The variational posteriors of a problem, one a scene, in the user's order and frames."""
-    v, model, slots = solution.variational, problem.model, problem.slots
-    assert v is not None
+    model, slots = problem.model, problem.slots
     dim = model.pose.dim
     # Slots and objects in the order of ``model.copies``.
     objects = np.argsort(rows)

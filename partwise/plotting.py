@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["PALETTE", "plot_explanation"]
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442")
-"""Okabe and Ito's colours, which colour-blind people can tell apart; objects also differ in marker."""
+"""Okabe and Ito: for colour-blind people too; objects also differ in marker."""
 
 MARKERS = "osD^vPX"
 CLUTTER = "#8A8A8A"

@@ -15,7 +15,7 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from partwise._checks import InputError
+from partwise._checks import InputError, finite
 from partwise.frames import Frames, canonical_order, scene_frames, template_frames
 from partwise.model import Model
 from partwise.scenes import SceneBatch
@@ -176,6 +176,7 @@ class Solution(NamedTuple):
 
 def check(model: Model, batch: SceneBatch) -> None:
     """One clear sentence if ``batch`` cannot have come from ``model``."""
+    finite("scenes: points", batch.parts)
     if len(batch.parts) and batch.parts.shape[1] != model.part_size:
         raise InputError(
             f"scenes: each part has {batch.parts.shape[1]} numbers, but this model's parts have "

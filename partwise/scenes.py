@@ -50,6 +50,13 @@ class Scene:
         return len(self.parts)
 
 
+def _depth(value: object) -> int:
+    """The number of axes of an array or nested list; 0 for what is neither."""
+    if isinstance(value, (list, tuple)):
+        return 1 + max(map(_depth, value), default=0)
+    return getattr(value, "ndim", 0)
+
+
 @dataclass(frozen=True, eq=False)
 class SceneBatch(Sequence[Scene]):
     """Many scenes, stored flat: scene i holds rows ``offsets[i]:offsets[i + 1]`` of ``parts``."""
@@ -127,9 +134,9 @@ class SceneBatch(Sequence[Scene]):
             return cls.collect([value]), True
         if isinstance(value, (list, tuple)) and value:
             first = value[0]
-            if isinstance(first, Scene) or np.ndim(first) == 2:
+            if isinstance(first, Scene) or _depth(first) == 2:
                 return cls.collect(value), False
-        if np.ndim(value) == 3:  # pyright: ignore[reportArgumentType]
+        if _depth(value) == 3:
             return cls.collect(list(np.asarray(value))), False
         return cls.collect([Scene(value)]), True  # pyright: ignore[reportArgumentType]
 

@@ -72,10 +72,16 @@ def scale(
     last_column = over(jnp.arange(p.shape[1]) == p.shape[1] - 1, batch) & free_column
     slack = jnp.exp(jnp.minimum(top, 80.0))
 
-    u, v = jnp.ones_like(top), jnp.ones_like(columns)
-    for _ in range(sweeps):
+    def sweep(_, uv):
+        _, v = uv
         u = jnp.where(last_row, slack, mass / jnp.maximum(total(p * v[None], 1), 1e-30))
         v = jnp.where(last_column, 1.0, 1.0 / jnp.maximum(total(p * u[:, None], 0), 1e-30))
+        return u, v
+
+    # Written out where they are few, so that they fuse with what is around them.
+    u, v = jax.lax.fori_loop(
+        0, sweeps, sweep, (jnp.ones_like(top), jnp.ones_like(columns)), unroll=sweeps <= 8
+    )
     return Scaling(
         p * u[:, None] * v[None],
         top - jnp.log(jnp.maximum(u, 1e-30)),

@@ -5,8 +5,8 @@ solves ``B_k y = x_ij`` (with the precomputed inverse of the stacked design matr
 other parts, and each of them takes the nearest free point within the tolerance (SubsetMatch). The
 pose is then refitted on all matched parts by least squares.
 
-Arrays end in the axis of the scenes, and sums over features and parts are written out: XLA turns
-that into one vectorised loop, an order of magnitude faster here than small reductions.
+Arrays end in the axes of the tuples and the scenes. Poses and predictions are matrix products, the
+nearest points a loop over points: XLA fuses neither into what follows, and so computes them once.
 """
 
 from __future__ import annotations
@@ -85,7 +85,6 @@ class _Plan(NamedTuple):
 class _Options(NamedTuple):
     """What the compiled code is specialised to."""
 
-    bases: Bases
     whole: bool
     covered: bool
     refit: bool
@@ -694,11 +693,10 @@ def _first_gain(found: _Found, opt: _Options):
 # --- from a problem and back -------------------------------------------------------------------
 
 
-def _options(problem: Problem, bases: Bases, refit: bool) -> _Options:
+def _options(problem: Problem, refit: bool) -> _Options:
     model = problem.model
     dims = model.pose.template_dim, model.pose.scene_dim
     return _Options(
-        bases,
         model.missing == 0,
         model.missing == 0 and model.clutter == 0,
         refit,
@@ -770,7 +768,7 @@ def candidates(
     """The ``limit`` best hypotheses of every scene, before any are combined."""
     one_of("ransac: bases", bases, {"fixed", "all"})
     model = problem.model
-    opt = _options(problem, bases, refit)
+    opt = _options(problem, refit)
     plans = _plans(model, problem.size, bases)
     pieces = []
     for rows, chunk in _chunks(problem, tolerance):
@@ -907,7 +905,7 @@ class Ransac:
     def _search(self, problem: Problem) -> Iterator[tuple[slice, list[tuple[_Found, Array]]]]:
         """What was found in each chunk of scenes: per template, its objects and which are there."""
         model = problem.model
-        opt = _options(problem, self.bases, self.refit)
+        opt = _options(problem, self.refit)
         plans = _plans(model, problem.size, self.bases)
         assert model.instances is not None
         # No more copies than there are points for.

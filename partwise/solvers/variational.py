@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import gamma, pi
 from typing import Any, Literal, NamedTuple
@@ -102,10 +102,11 @@ class Variational:
     def solve(self, problem: Problem, seed: int = 0) -> Solution:
         """Explain every scene of ``problem``."""
         prior = self.match_prior(problem)
-        run = partial(_solve, self, prior, problem.slots, self.starts(problem, seed))
+        # beta is an argument, not an option of the compiled program: a sweep compiles once.
+        fixed, beta = replace(self, beta=1.0), np.float32(self.beta)
+        run = partial(_solve, fixed, prior, problem.slots, self.starts(problem, seed), beta)
         solved = in_chunks(run, self.observed(problem))
-        r, clutter = balanced(self.prior, prior, problem, solved.r.astype(float))
-        return explain(problem, solved, r, clutter)
+        return explain(problem, solved, prior.slack)
 
     def observed(self, problem: Problem) -> Observed:
         """The scenes as the equations want them, batch first."""
@@ -193,13 +194,13 @@ def anneal(solver: Variational, before: State, now: State) -> State:
     )
 
 
-def start_state(solver: Variational, slots: Slots, prior: MatchPrior, r: Float[Array, "M N *b"]):
+def start_state(slots: Slots, prior: MatchPrior, r: Float[Array, "M N *b"], beta: Array | float):
     """The state before the first update."""
     batch = r.shape[2:]
     columns = jnp.zeros((r.shape[1] + prior.slack, *batch))
     pose = jnp.zeros((len(slots.sizes), len(slots.prior_precision), *batch))
     zero = jnp.zeros(batch)
-    return State(r, columns, pose, zero + solver.beta, zero - jnp.inf, zero, zero)
+    return State(r, columns, pose, zero + beta, zero - jnp.inf, zero, zero)
 
 
 class Solved(NamedTuple):
@@ -219,6 +220,7 @@ def _solve(
     prior: MatchPrior,
     slots: Slots,
     starts: Float[Array, "M N A"],
+    beta: Float[Array, ""],
     seen: Observed,
     count: int,
 ) -> Solved:
@@ -230,7 +232,7 @@ def _solve(
         scene, restart = job // solver.restarts, job % solver.restarts
         here = jax.tree.map(lambda a: jnp.take(a, scene, axis=-1), seen)
         r = jnp.take(starts, restart * solver.attempts + attempt, axis=-1)
-        return here, start_state(solver, slots, prior, r * here.mass[:-1, None])
+        return here, start_state(slots, prior, r * here.mass[:-1, None], beta)
 
     def advance(lane):
         here, state = lane
@@ -275,38 +277,15 @@ def _solve(
     return jax.tree.map(lambda a: jnp.moveaxis(a, -1, 0), solved)
 
 
-def balanced(
-    method: str, prior: MatchPrior, problem: Problem, r: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """R and its slack; for GCM-DS, Algorithm 1 run to convergence on what the last update left.
-
-    A few sweeps an update leave the rows of R off by about 1e-3.
-    """
-    is_point = np.arange(problem.size) < problem.count[:, None]
-    if prior.slack:
-        return r, np.where(is_point, np.maximum(1.0 - r.sum(2), 0.0), 0.0)
-    if method == "gmm":
-        return r, np.zeros(r.shape[:2])
-    mass = np.maximum(r.shape[2] - problem.count, 0)[:, None]
-    dummy = np.maximum(1.0 - r.sum(1), 1e-300)[:, None] * (mass[..., None] > 0)
-    full, mass = np.concatenate([r, dummy], 1), np.concatenate([is_point, mass], 1)
-    for _ in range(100):
-        rows = full.sum(2)
-        if np.abs(rows - mass).max(initial=0.0) < 1e-6:
-            break
-        full = full * (mass / np.maximum(rows, 1e-300))[..., None]
-        full = full / np.maximum(full.sum(1, keepdims=True), 1e-300)
-    return full[:, :-1], np.zeros(r.shape[:2])
-
-
-def explain(problem: Problem, solved: Solved, r: np.ndarray, clutter: np.ndarray) -> Solution:
+def explain(problem: Problem, solved: Solved, slack: bool) -> Solution:
     """From R to detections: each point to its most probable slot.
 
     An object is there where it holds enough points to fix its pose; its probability is the mean
     responsibility of its parts.
     """
-    slots, model = problem.slots, problem.model
+    slots, model, r = problem.slots, problem.model, solved.r
     is_point = np.arange(problem.size) < problem.count[:, None]
+    clutter = is_point * np.clip(1.0 - r.sum(2), 0.0, 1.0) if slack else np.zeros(r.shape[:2])
     scene, point = np.nonzero(is_point & (r.max(2) >= clutter))
     slot = r[scene, point].argmax(1)
     # A slot that two points want goes to the one that wants it more: the last to be written.

@@ -1,0 +1,169 @@
+"""What holds for every solver: motion, scale and order change the answer accordingly, no more."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import partwise as pw
+from partwise.inference import solve
+
+SOLVERS = {
+    "ds": pw.Variational(restarts=3),
+    "gmm": pw.Variational(prior="gmm", restarts=3),
+    "ransac": pw.Ransac(),
+    "exact": pw.Exact(),
+    "packing": pw.Packing(),
+    "auto": pw.Auto(),
+}
+MODEL = pw.constellations()
+SCENES = [
+    s for noise in (0.0, 0.1) for s in pw.simulate_constellations(40, noise, 17).scenes
+    if len(s) in (4, 7)
+]  # fmt: skip
+
+few = settings(max_examples=8, deadline=None, derandomize=True)
+scenes = st.sampled_from(SCENES)
+angles = st.floats(0, 2 * np.pi)
+offsets = st.sampled_from([0.0, -3.0, 1e6])
+scales = st.sampled_from([1e-6, 0.3, 1.0, 1e6])
+
+
+def objects(found):
+    """What was found: names and points."""
+    return sorted((o.name, tuple(sorted(o.points.tolist()))) for o in found.objects)
+
+
+def predictions(found):
+    """Per observed point, where its object's pose puts its part."""
+    out = np.full((len(found.scene), 2), np.nan)
+    for o in found.objects:
+        seen = o.parts >= 0
+        out[o.parts[seen]] = o.predicted[seen]
+    return out
+
+
+def moved(points, angle, scale, offset):
+    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    return scale * points @ turn.T + offset
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@given(scene=scenes, angle=angles, scale=scales, offset=offsets, seed=st.integers(0, 5))
+@few
+def test_motion_and_scale(name, scene, angle, scale, offset, seed):
+    solver = SOLVERS[name]
+    offset = offset if scale >= 0.3 else offset * scale  # the scene must survive rounding
+    points = moved(scene.parts, angle, scale, offset)
+    here, there = (pw.infer(MODEL, p, solver, seed) for p in (scene.parts, points))
+    assert objects(here) == objects(there)
+    sure = [o.probability for o in here.objects], [o.probability for o in there.objects]
+    np.testing.assert_allclose(*sure, atol=0.02)
+    expected = moved(predictions(here), angle, scale, offset)
+    np.testing.assert_allclose(predictions(there), expected, atol=0.02 * scale, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@given(scene=scenes, order=st.randoms(use_true_random=False))
+@few
+def test_order_of_points(name, scene, order):
+    shuffle = list(range(len(scene)))
+    order.shuffle(shuffle)
+    here = pw.infer(MODEL, scene.parts, SOLVERS[name])
+    there = pw.infer(MODEL, scene.parts[shuffle], SOLVERS[name])
+    renamed = sorted((n, tuple(sorted(shuffle[m] for m in points))) for n, points in objects(there))
+    assert objects(here) == renamed
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_order_of_templates(name):
+    turned = pw.Model(list(reversed(MODEL.templates)), instances=list(reversed(MODEL.instances)))
+    for scene in SCENES[:6]:
+        here, there = (pw.infer(m, scene, SOLVERS[name]) for m in (MODEL, turned))
+        assert objects(here) == objects(there)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_same_seed_same_answer_and_scenes_do_not_see_each_other(name):
+    batch = pw.SceneBatch.collect(SCENES[:9])
+    one, two = (solve(MODEL, batch, SOLVERS[name], seed=3) for _ in range(2))
+    np.testing.assert_array_equal(one.parts, two.parts)
+    np.testing.assert_array_equal(one.pose, two.pose)
+    alone = [objects(pw.infer(MODEL, s, SOLVERS[name], 3)) for s in SCENES[:9]]
+    assert alone == [objects(f) for f in one]
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize(
+    "points",
+    [
+        np.zeros((0, 2)),
+        [[1.0, 2.0]],
+        [[1.0, 2.0]] * 4,
+        [[float(i), 2.0 * i] for i in range(4)],
+        np.array([[0, 0], [1, 0], [0, 1], [1, 1]]) * 1e-90,
+        np.array([[0, 0], [1, 0], [0, 1], [1, 1]]) * 1e90,
+    ],
+    ids=["empty", "one point", "coincident", "collinear", "tiny", "huge"],
+)
+def test_odd_scenes_have_answers_that_make_sense(name, points):
+    found = pw.infer(MODEL, points, SOLVERS[name])
+    assert len(found.labels) == len(points)
+    assert ((found.labels >= -1) & (found.labels < len(found.objects))).all()
+    for o in found.objects:
+        assert np.isfinite(o.pose).all()
+        assert 0 < o.probability <= 1
+        assert len(set(o.points.tolist())) == len(o.points) > 0
+
+
+@pytest.mark.parametrize("name", ["ds", "gmm", "ransac", "packing", "auto"])
+def test_more_points_than_parts(name):
+    points = np.random.default_rng(0).normal(size=(14, 2))
+    found = pw.infer(MODEL, points, SOLVERS[name])
+    assert (found.labels == -1).sum() >= 3
+
+
+@pytest.mark.parametrize(
+    ("scene", "sentence"),
+    [
+        ([[0.0, np.nan], [1.0, 2.0]], "nan"),
+        ([[0.0, np.inf], [1.0, 2.0]], "inf"),
+        ([[0.0, 1e300], [1.0, 2.0]], "1e"),
+        (np.zeros((4, 3)), "3"),
+        (np.zeros((2, 4, 3)), "3"),
+        ("square", "array of numbers"),
+        ([[1.0, 2.0], [3.0]], "array of numbers"),
+        (pw.Scene(np.zeros((1, 2)), types=["nose"]), None),
+    ],
+)
+def test_bad_scenes_get_one_sentence(scene, sentence):
+    typed = pw.Model([pw.Template(pw.shapes.square().parts, types=["eye"] * 4)])
+    model, wanted = (typed, "nose") if sentence is None else (MODEL, sentence)
+    with pytest.raises(pw.InputError) as error:
+        pw.infer(model, scene)
+    assert wanted in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_flat_batch_is_checked_too():
+    batch = pw.SceneBatch(np.array([[0.0, np.nan]]), np.array([0, 1]))
+    with pytest.raises(pw.InputError, match="nan"):
+        pw.infer(MODEL, batch)
+
+
+def test_missing_types_and_wrong_appearance():
+    square = pw.shapes.square().parts
+    typed = pw.Model([pw.Template(square, types=["eye"] * 4)])
+    with pytest.raises(pw.InputError, match="type"):
+        pw.infer(typed, square)
+    look = pw.Appearance([np.ones((3, 1))] * 4, [np.zeros(3)] * 4, [np.ones(3)] * 4)
+    model = pw.Model([pw.Template(square, appearance=look)])
+    with pytest.raises(pw.InputError, match="appearance"):
+        pw.infer(model, square)
+    with pytest.raises(pw.InputError, match="2 numbers"):
+        pw.infer(model, pw.Scene(square, appearance=[np.zeros(2)] * 4))
+
+
+def test_unknown_solver():
+    with pytest.raises(pw.InputError, match="auto"):
+        pw.infer(MODEL, pw.shapes.square().parts, "magic")
