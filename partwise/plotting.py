@@ -49,8 +49,8 @@ def plot_explanation(found: Explanation, ax: Any = None) -> Any:
     if len(rest):
         label = "belongs to nothing" if found.objects else "points"
         ax.plot(*rest.T, "x", color=CLUTTER, markersize=7, label=label, zorder=2)
-    ax.set_aspect("equal", "datalim")
+    ax.set_aspect("equal")
     ax.margins(0.08)
     if len(points):
-        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.07), ncols=2, frameon=False)
+        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.07), ncols=3, frameon=False)
     return ax
