@@ -32,7 +32,10 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Settings:
-    """The constants of sec. 7.1.1; ``sweeps=None`` runs Algorithm 1 to convergence."""
+    """The constants of sec. 7.1.1.
+
+    ``sweeps=None`` runs Algorithm 1, as it is printed, until rows sum to one within ``balance``.
+    """
 
     prior: Literal["ds", "gmm"] = "ds"
     precision: float = 1e4
@@ -41,6 +44,7 @@ class Settings:
     factor: float = 2.0
     tolerance: float = 1e-3
     sweeps: int | None = 2
+    balance: float = 1e-10
     restarts: int = 5
     attempts: int = 5
     max_updates: int = 5000
@@ -79,13 +83,15 @@ def prior_mean(points: Float[Array, "M 2"], prior: str) -> Float[Array, " 4"]:
     return mean
 
 
-def sinkhorn_knopp(matrix: Float[Array, "N N"], sweeps: int | None = None) -> Float[Array, "N N"]:
+def sinkhorn_knopp(
+    matrix: Float[Array, "N N"], sweeps: int | None = None, balance: float = 1e-10
+) -> Float[Array, "N N"]:
     """Algorithm 1: rows, then columns, ``sweeps`` times or until doubly stochastic."""
     matrix = matrix.copy()
     for _ in range(10_000 if sweeps is None else sweeps):
         matrix = matrix / matrix.sum(1, keepdims=True)
         matrix = matrix / matrix.sum(0, keepdims=True)
-        if sweeps is None and np.abs(matrix.sum(1) - 1).max() < 1e-10:
+        if sweeps is None and np.abs(matrix.sum(1) - 1).max() < balance:
             break
     return matrix
 
@@ -128,14 +134,16 @@ def log_density(
     return out
 
 
-def update_ds(density: Float[Array, "M N"], sweeps: int | None) -> Float[Array, "N N"]:
+def update_ds(
+    density: Float[Array, "M N"], sweeps: int | None, balance: float = 1e-10
+) -> Float[Array, "N N"]:
     """R = SinkhornKnopp(rho), eqs. 11 and 12; dummy rows hold a_mnk = 1/N."""
     n = density.shape[1]
     log_rho = np.full((n, n), -np.log(n))
     log_rho[: len(density)] += density
     # A row's factor is undone by its normalisation; 1e-300 keeps far columns from 0/0.
     log_rho -= log_rho.max(1, keepdims=True)
-    return sinkhorn_knopp(np.maximum(np.exp(log_rho), 1e-300), sweeps)
+    return sinkhorn_knopp(np.maximum(np.exp(log_rho), 1e-300), sweeps, balance)
 
 
 def update_gmm(
@@ -216,7 +224,8 @@ def update(
     )
     density = log_density(templates, points, mean, precision, beta, settings.precision)
     if settings.prior == "ds":
-        return State(update_ds(density, settings.sweeps), mean, precision, state.weights)
+        assignment = update_ds(density, settings.sweeps, settings.balance)
+        return State(assignment, mean, precision, state.weights)
     assignment, weights = update_gmm(density, state.weights)
     return State(assignment, mean, precision, weights)
 

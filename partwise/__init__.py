@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from partwise.solvers.exact import Exact
     from partwise.solvers.packing import Packing
     from partwise.solvers.ransac import Ransac
+    from partwise.solvers.trace import Trace, trace
     from partwise.solvers.variational import Variational
     from partwise.templates import Appearance, Template, shapes
 
@@ -44,6 +45,7 @@ _HOMES = {
     "partwise.solvers.exact": ("Exact",),
     "partwise.solvers.packing": ("Packing",),
     "partwise.solvers.ransac": ("Ransac",),
+    "partwise.solvers.trace": ("Trace", "trace"),
     "partwise.solvers.variational": ("Variational",),
     "partwise.templates": ("Appearance", "Template", "shapes"),
 }
@@ -68,6 +70,7 @@ __all__ = [
     "Scene",
     "SceneBatch",
     "Template",
+    "Trace",
     "Variational",
     "constellations",
     "evaluate",
@@ -77,6 +80,7 @@ __all__ = [
     "read_scenes",
     "shapes",
     "simulate_constellations",
+    "trace",
     "write_explanations",
     "write_labelled",
 ]

@@ -79,7 +79,7 @@ def solve(
             appearance[np.ix_(index, rows)] = solution.pose[..., model.pose.dim :]
         score[index], converged[index] = solution.score, solution.converged
         if solution.variational is not None:
-            posteriors.add(problem, solution.variational, change, rows)
+            posteriors.add(problem, solution.variational, change)
         if progress is not None:
             progress(len(problem))
     return Explanations(
@@ -135,21 +135,30 @@ class PoseChange:
         columns = [self.poses(np.broadcast_to(e, shape)) - zero for e in np.eye(dim)]
         return np.stack(columns, -1)
 
+    def moments(self, mean: Array, precision: Array) -> tuple[Array, Array]:
+        """Means and precisions of q(Y) in the user's frames; appearance factors stay."""
+        dim, size = self.family.dim, mean.shape[-1]
+        mean = mean.astype(float)
+        mean[..., :dim] = self.poses(mean[..., :dim])
+        back = np.broadcast_to(np.eye(size), (*mean.shape, size)).copy()
+        back[..., :dim, :dim] = np.linalg.inv(self.jacobian(mean.shape[1]))
+        return mean, np.swapaxes(back, -1, -2) @ precision.astype(float) @ back
+
 
 class _Posteriors(Sequence[Posterior | None]):
     """The variational posteriors of many scenes, carried to the user's frames when looked at."""
 
     def __init__(self, scenes: int):
         self._where = np.full((scenes, 2), -1)
-        self._parts: list[tuple[Problem, MeanField, PoseChange, Array]] = []
+        self._parts: list[tuple[Problem, MeanField, PoseChange]] = []
         self._made: dict[int, list[Posterior]] = {}
 
-    def add(self, problem: Problem, found: MeanField, change: PoseChange, rows: Array) -> None:
+    def add(self, problem: Problem, found: MeanField, change: PoseChange) -> None:
         """The posteriors of the scenes of one problem."""
         self._where[problem.index] = np.stack(
             [np.full(len(problem), len(self._parts)), np.arange(len(problem))], 1
         )
-        self._parts.append((problem, found, change, rows))
+        self._parts.append((problem, found, change))
 
     @property
     def any(self) -> bool:
@@ -168,22 +177,20 @@ class _Posteriors(Sequence[Posterior | None]):
         return self._made[part][row]
 
 
-def _posteriors(problem: Problem, v: MeanField, change: PoseChange, rows: Array):
+def user_order(problem: Problem) -> tuple[Array, Array, Array]:
+    """Objects and slots of the solvers' order in the order of ``model.copies``; owners of those."""
+    objects, sizes = np.argsort(object_rows(problem.model)), problem.slots.sizes
+    columns = np.concatenate([problem.slots.rows(k) for k in objects])
+    return objects, columns, np.repeat(np.arange(len(objects)), [sizes[k] for k in objects])
+
+
+def _posteriors(problem: Problem, v: MeanField, change: PoseChange):
     """The variational posteriors of a problem, one a scene, in the user's order and frames."""
-    model, slots = problem.model, problem.slots
-    dim = model.pose.dim
-    # Slots and objects in the order of ``model.copies``.
-    objects = np.argsort(rows)
-    columns = np.concatenate([slots.rows(k) for k in objects])
-    owner = np.repeat(np.arange(len(objects)), [len(slots.rows(k)) for k in objects])
-    mean = v.pose_mean.astype(float).copy()
-    mean[..., :dim] = change.poses(mean[..., :dim])
-    full = np.broadcast_to(np.eye(mean.shape[-1]), (*mean.shape, mean.shape[-1])).copy()
-    full[..., :dim, :dim] = np.linalg.inv(change.jacobian(len(rows)))
-    precision = np.swapaxes(full, -1, -2) @ v.pose_precision.astype(float) @ full
+    objects, columns, owner = user_order(problem)
+    mean, precision = change.moments(v.pose_mean, v.pose_precision)
     for b in range(len(problem)):
-        count, order = problem.count[b], problem.order[b]
-        back = np.argsort(order[:count])
+        count = problem.count[b]
+        back = np.argsort(problem.order[b, :count])
         yield Posterior(
             v.assignment[b, :count][back][:, columns],
             v.clutter[b, :count][back],

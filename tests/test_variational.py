@@ -146,6 +146,22 @@ def test_the_posterior_is_in_the_users_frame():
     assert deviation == pytest.approx(0.01 * np.sqrt(18) / 0.2 / 2, rel=0.05)
 
 
+def test_a_trace_watches_one_restart():
+    """At fixed beta nothing but the test of convergence happens; the end is the solver's answer."""
+    scene = next(s for s in pw.simulate_constellations(40, 0.1, 5).scenes if len(s) == 7)
+    solver = pw.Variational(restarts=1, attempts=1)
+    watched = pw.trace(MODEL, scene, solver, seed=4)
+    answer = pw.infer(MODEL, scene, solver, seed=4).posterior
+    assert len(watched) == len(watched.elbo) > 10
+    assert (np.diff(watched.beta) >= 0).all()
+    assert watched.beta[0] == pytest.approx(0.05)
+    assert watched.beta[-1] == 1
+    np.testing.assert_allclose(watched.assignment[-1], answer.assignment, atol=0.02)
+    np.testing.assert_allclose(watched.pose_mean[-1], answer.pose_mean, atol=0.02)
+    with pytest.raises(pw.InputError, match="one scene"):
+        pw.trace(MODEL, np.zeros((0, 2)))
+
+
 def test_typed_parts_go_to_slots_of_their_type():
     template = pw.Template(pw.shapes.square().parts, "square", types=("a", "b", "a", "b"))
     model = pw.Model([template], instances=[2])

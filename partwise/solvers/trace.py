@@ -1,0 +1,74 @@
+"""Inference, watched: the variational distribution after every update of one run of Algorithm 2."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, Int
+
+from partwise._checks import InputError
+from partwise.inference import PoseChange, user_order
+from partwise.model import Model
+from partwise.problem import check, problems
+from partwise.scenes import SceneBatch
+from partwise.solvers.variational import Variational, anneal, start_state, update
+
+__all__ = ["Trace", "trace"]
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """One row an update, in the user's frames and order (see :class:`partwise.Posterior`).
+
+    ``elbo`` is comparable among updates at the same ``beta`` only.
+    """
+
+    assignment: Float[Array, "T M N"]
+    pose_mean: Float[Array, "T K d"]
+    pose_precision: Float[Array, "T K d d"]
+    beta: Float[Array, " T"]
+    elbo: Float[Array, " T"]
+    object: Int[Array, " N"]
+
+    def __len__(self) -> int:
+        return len(self.beta)
+
+
+def trace(
+    model: Model, scene: Any, solver: Variational | None = None, seed: int = 0, restart: int = 0
+) -> Trace:
+    """Run one restart of ``solver`` on one scene and keep every update."""
+    solver = solver or Variational()
+    batch, _ = SceneBatch.of(scene)
+    check(model, batch)
+    if len(batch) != 1 or batch.counts[0] == 0:
+        raise InputError("trace: give one scene with at least one point.")
+    if not 0 <= restart < solver.restarts:
+        raise InputError(f"trace: restart must be below {solver.restarts}; got {restart}.")
+    problem = problems(model, batch)[0]
+    prior, slots = solver.match_prior(problem), problem.slots
+    seen = jax.tree.map(lambda a: jnp.asarray(a[0]), solver.observed(problem))
+    r = solver.starts(problem, seed)[..., restart * solver.attempts] * seen.mass[:-1, None]
+    state = start_state(slots, prior, r, solver.beta)
+    once = jax.jit(lambda s: update(solver, prior, slots, seen, s))
+    rows: list[tuple[Array, ...]] = []
+    while not state.done:
+        before = state
+        for _ in range(solver.check_every):
+            state, poses, _ = once(state)
+            kept = (state.r, poses.mean, poses.precision, state.beta, state.elbo)
+            rows.append(tuple(np.asarray(a, float) for a in kept))
+        state = anneal(solver, before, state)
+    r, mean, precision, beta, elbo = (np.stack(column) for column in zip(*rows, strict=True))
+    objects, columns, owner = user_order(problem)
+    back = np.argsort(problem.order[0, : problem.count[0]])
+    mean, precision = PoseChange.of(problem).moments(mean, precision)
+    return Trace(
+        r[:, back][:, :, columns], mean[:, objects], precision[:, objects], beta, elbo, owner
+    )
