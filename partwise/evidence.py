@@ -35,7 +35,7 @@ from jaxtyping import Float
 
 from partwise._small import inverse_and_logdet, largest, total
 from partwise._types import Array
-from partwise.frames import scene_radius
+from partwise.frames import object_radius, scene_radius
 from partwise.model import Model
 from partwise.poses import Similarity2D
 from partwise.problem import Problem, Slots
@@ -79,14 +79,19 @@ def noise_model(model: Model):
 
 
 def noise_levels(problem: Problem) -> Float[np.ndarray, "B s"]:
-    """The noise levels to average over, scene by scene, in the solvers' frame."""
+    """The noise levels to average over, scene by scene, in the solvers' frame.
+
+    Where noise follows the scale of a pose that is not a similarity, objects count as nominal size.
+    """
     model, count = problem.model, len(problem)
     template = noise_model(model) is TemplateNoise
+    nominal = 1.0 if template else object_radius(model)
     if model.noise.sigma is None:
-        radius = 1.0 if template else scene_radius(model, problem.size) / 2
-        unit = model.unit if model.prior is not None else 1.0
-        return np.tile(SIGMAS * radius * unit, (count, 1)).astype(np.float32)
-    unit = np.full(count, model.unit) if template else problem.frames.unit
+        return np.tile(SIGMAS * nominal, (count, 1)).astype(np.float32)
+    if model.noise.follows_scale and model.prior is None:
+        unit = np.full(count, model.unit / nominal)
+    else:
+        unit = problem.frames.unit
     return np.maximum(model.noise.sigma / unit, SIGMAS[0] / 10)[:, None].astype(np.float32)
 
 

@@ -19,6 +19,7 @@ __all__ = [
     "SCENE_RADIUS",
     "Frames",
     "canonical_order",
+    "object_radius",
     "scene_frames",
     "scene_radius",
     "template_frames",
@@ -37,9 +38,21 @@ objects side by side.
 
 
 def scene_radius(model: Model, points: int) -> float:
-    """The radius of a scene of so many points in the frame of the solvers."""
+    """The radius of a scene of so many points in the frame of the solvers.
+
+    Where the frame is not the scene's to choose, a scene is objects side by side.
+    """
     objects = points / float(np.mean([len(t) for t in model.templates]))
+    if not model.pose.scales or model.prior is not None:
+        return 2.0 * object_radius(model) * max(objects, 1.0) ** 0.5
     return SCENE_RADIUS * max(objects / 3.0, 1.0) ** 0.5
+
+
+def object_radius(model: Model) -> float:
+    """About the radius of one object in the frame of the solvers."""
+    if model.prior is not None:
+        return model.unit
+    return SCENE_RADIUS if model.pose.scales else 1.0
 
 
 @dataclass(frozen=True)

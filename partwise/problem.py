@@ -95,6 +95,9 @@ def slots_of(model: Model) -> Slots:
                 rows["kind"].append(kinds[template.types[n]] if template.types else 0)
             templates.append(int(t))
     prior_mean, prior_precision = np.zeros(d + width), np.ones(d + width)
+    if not family.scales:
+        # The unit is the templates' and not the scene's: objects may lie far from the origin.
+        prior_precision[:d] = 1e-4
     if model.prior is not None:
         prior_mean[:d], prior_precision[:d] = model.prior.mean, 1.0 / model.prior.variance
     f32, design = np.float32, np.array(rows["design"])

@@ -16,7 +16,7 @@ from partwise._checks import InputError, one_of
 from partwise._small import over
 from partwise._types import Array
 from partwise.batching import in_chunks
-from partwise.frames import SCENE_RADIUS, scene_radius
+from partwise.frames import object_radius, scene_radius
 from partwise.problem import MeanField, Problem, Slots, Solution
 from partwise.solvers.lanes import run_lanes
 from partwise.solvers.mean_field import (
@@ -139,7 +139,8 @@ class Variational:
         if self.precision is not None or noise.sigma is None:
             return np.full(len(problem), self.precision or LAMBDA)
         if noise.follows_scale:
-            sigma = np.full(len(problem), noise.sigma / problem.model.unit * SCENE_RADIUS)
+            nominal = object_radius(problem.model) / problem.model.unit
+            sigma = np.full(len(problem), noise.sigma * nominal)
         else:
             sigma = noise.sigma / problem.frames.unit
         return 1.0 / np.maximum(sigma**2, 1.0 / LAMBDA)
