@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 
 from partwise.problem import Problem
 
-__all__ = ["fit_poses"]
+__all__ = ["fit_poses", "normal_equations"]
 
 Array = np.ndarray
 
@@ -23,6 +23,14 @@ def fit_poses(
     Geometry by least squares; appearance factors by their posterior mean, which is least squares
     with prior precision 1 (Williams, Nash and Nazabal 2019). Objects without parts get zeros.
     """
+    gram, votes = normal_equations(problem, objects, parts)
+    return np.linalg.solve(gram, votes[..., None])[..., 0]
+
+
+def normal_equations(
+    problem: Problem, objects: Int[Array, " K"], parts: Int[Array, "B K P"]
+) -> tuple[Float[Array, "B K d d"], Float[Array, "B K d"]]:
+    """The two sides, ``gram y = votes``, of the least squares that :func:`fit_poses` solves."""
     slots, g, dim = problem.slots, problem.slots.geometry, problem.slots.pose_dim
     seen = (parts >= 0).astype(float)
     first = np.concatenate([[0], np.cumsum(slots.sizes)])[objects]
@@ -39,5 +47,4 @@ def fit_poses(
     votes = np.einsum("bkpg,kpgi,bkpg->bki", weight, design, x - mean, optimize=True)
     ridge = np.ones(design.shape[-1])
     ridge[:dim] = RIDGE * 1e-3
-    gram = gram + np.diag(ridge)
-    return np.linalg.solve(gram, votes[..., None])[..., 0]
+    return gram + np.diag(ridge), votes
