@@ -87,12 +87,15 @@ def noise_levels(problem: Problem) -> Float[np.ndarray, "B s"]:
     template = noise_model(model) is TemplateNoise
     nominal = 1.0 if template else object_radius(model)
     if model.noise.sigma is None:
-        return np.tile(SIGMAS * nominal, (count, 1)).astype(np.float32)
+        # Below 1e-3 of the scene's unit a general linear pose is lost in single precision.
+        levels = SIGMAS if template else np.geomspace(5e-3, SIGMAS[-1], len(SIGMAS))
+        return np.tile(levels * nominal, (count, 1)).astype(np.float32)
     if model.noise.follows_scale and model.prior is None:
         unit = np.full(count, model.unit / nominal)
     else:
         unit = problem.frames.unit
-    return np.maximum(model.noise.sigma / unit, SIGMAS[0] / 10)[:, None].astype(np.float32)
+    least = SIGMAS[0] / 10 if template else 5e-3 * nominal
+    return np.maximum(model.noise.sigma / unit, least)[:, None].astype(np.float32)
 
 
 def log_scene_volume(model: Model, points: int) -> float:
@@ -116,6 +119,7 @@ class TemplateNoise(NamedTuple):
     pp: Float[Array, "*h"]
     xp: Float[Array, "*h"]
     log_volume: float
+    log_smallest: float
     most: int
 
     @classmethod
@@ -149,6 +153,8 @@ class TemplateNoise(NamedTuple):
             total(total(pc * pc, 1), 0),
             dot * dot + cross * cross,
             log_volume,
+            # The scene's radius, as its volume has it, is twice the largest scale there may be.
+            0.5 * (log_volume - log(pi)) - SCALE_RANGE,
             n * per_part,
         )
 
@@ -169,7 +175,12 @@ class TemplateNoise(NamedTuple):
             - high * (jnp.log(self.xx) + log(pi))
         )
         log_moment, moment = self._moment(self.xp / (self.xx * 2 * variance))
-        return log_rest + log_moment - self.misfit / (2 * variance), moment
+        log_factor = log_rest + log_moment - self.misfit / (2 * variance)
+        # The prior over scales has an end: the object's scale is about |xc|^2 / |sum conj(xc) pc|.
+        log_scale = jnp.log(self.xx) - 0.5 * jnp.log(jnp.maximum(self.xp, 1e-30))
+        log_factor = log_factor - 1e3 * jnp.maximum(self.log_smallest - log_scale, 0.0)
+        # One position fits anywhere, at any scale.
+        return jnp.where(self.vectors < 2, -self.log_volume - jnp.log(moment), log_factor), moment
 
     def log_evidence(self, sigma: Float[Array, "*h"]) -> Float[Array, "*h"]:
         """log p(points | match, sigma)."""
@@ -218,7 +229,8 @@ class SceneNoise(NamedTuple):
     """Statistics of a match under a linear Gaussian model: everything but sigma."""
 
     count: Float[Array, "*h"] | int
-    xx: Float[Array, "*h"]
+    design: Float[Array, "n g d *h"]
+    x: Float[Array, "n g *h"]
     votes: Float[Array, "d *h"]
     gram: Float[Array, "d d *h"]
     prior_precision: Float[Array, " d"]
@@ -238,34 +250,32 @@ class SceneNoise(NamedTuple):
             count = total(match.seen, 0) * g
         votes = total(total(f * x[:, :, None], 1), 0)
         gram = total(total(f[:, :, :, None] * f[:, :, None], 1), 0)
-        return cls(count, total(total(x * x, 1), 0), votes, gram, slots.prior_precision[:d])
+        return cls(count, f, x, votes, gram, slots.prior_precision[:d])
 
     def log_evidence(self, sigma: Float[Array, "*h"]) -> Float[Array, "*h"]:
         """log N(x; F mu_0 + o, F D_0 F^T + sigma^2 I)."""
-        return _linear_gaussian(
-            self.count, self.xx, self.votes, self.gram, self.prior_precision, 1 / sigma**2
-        )
+        precision = 1 / sigma**2
+        inverse, logdet = _posterior(self.votes, self.gram, self.prior_precision, precision)
+        # By the residual: x^T x minus what is explained would cancel in single precision.
+        pose = precision * total(inverse * self.votes[None], 1)
+        away = self.x - total(self.design * pose[None, None], 2)
+        prior = jnp.reshape(self.prior_precision, (-1, *(1,) * (pose.ndim - 1)))
+        square = precision * total(total(away * away, 1), 0) + total(prior * pose * pose, 0)
+        log_prior = jnp.log(self.prior_precision).sum()
+        return 0.5 * (self.count * jnp.log(precision / (2 * pi)) + log_prior - logdet - square)
 
     def factors(self, sigma: Float[Array, "*h"]) -> tuple[Array, Array | float]:
         """p(points | match, sigma) as (log of one factor, another factor)."""
         return self.log_evidence(sigma), 1.0
 
 
-def _linear_gaussian(count, xx, votes, gram, prior_precision, precision):
-    """log evidence of x = F z + noise of that precision, z ~ N(0, 1 / prior_precision)."""
-    d, batch = len(prior_precision), xx.ndim
-    prior = jnp.reshape(prior_precision, (d, *(1,) * batch))
+def _posterior(votes, gram, prior_precision, precision):
+    """Covariance of z, and log |precision|, for x = F z + noise, z ~ N(0, 1 / prior_precision)."""
+    d, batch = len(prior_precision), votes.ndim - 1
     eye = jnp.reshape(jnp.eye(d), (d, d, *(1,) * batch))
-    a = prior[:, None] * eye + precision * gram
-    inverse, logdet = inverse_and_logdet(a[None])
-    explained = total(votes * total(inverse[0] * votes[None], 1), 0)
-    return 0.5 * (
-        count * jnp.log(precision / (2 * pi))
-        + jnp.log(prior_precision).sum()
-        - logdet[0]
-        - precision * xx
-        + precision**2 * explained
-    )
+    prior = jnp.reshape(prior_precision, (d, 1, *(1,) * batch))
+    inverse, logdet = inverse_and_logdet((prior * eye + precision * gram)[None])
+    return inverse[0], logdet[0]
 
 
 def appearance_evidence(
@@ -285,6 +295,7 @@ def appearance_evidence(
     votes = total(total(weighted * x[:, :, None], 1), 0)
     gram = total(total(weighted[:, :, :, None] * f[:, :, None], 1), 0)
     xx = total(total(inverse * x * x, 1), 0)
-    one = jnp.ones(())
-    prior = slots.prior_precision[d:]
-    return half_log_det + _linear_gaussian(0.0, xx, votes, gram, prior, one)
+    inverse_, logdet = _posterior(votes, gram, slots.prior_precision[d:], 1.0)
+    explained = total(votes * total(inverse_ * votes[None], 1), 0)
+    log_prior = jnp.log(slots.prior_precision[d:]).sum()
+    return half_log_det + 0.5 * (log_prior - logdet - xx + explained)

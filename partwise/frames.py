@@ -51,7 +51,8 @@ def scene_radius(model: Model, points: int) -> float:
 def object_radius(model: Model) -> float:
     """About the radius of one object in the frame of the solvers."""
     if model.prior is not None:
-        return model.unit
+        typical = model.prior.mean**2 + model.prior.variance
+        return model.unit * float(model.pose.scale(np.sqrt(typical)) or 1.0)
     return SCENE_RADIUS if model.pose.scales else 1.0
 
 

@@ -7,7 +7,7 @@ returns for it, in the same frame; ``partwise.inference`` carries it back.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -123,7 +123,7 @@ def slots_of(model: Model) -> Slots:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Scenes of (nearly) equal size, normalised and in canonical order.
+    """Scenes with equally many points, normalised and in canonical order.
 
     ``points`` is (B, M, G), padded where ``count`` < M; ``kind`` is the type of each part.
     Point m of scene b is row ``order[b, m]`` of scene ``index[b]`` of the batch.
@@ -146,10 +146,15 @@ class Problem:
         """M, the number of rows of every scene here."""
         return self.points.shape[1]
 
-    @property
-    def full(self) -> bool:
-        """Whether no scene is padded."""
-        return bool((self.count == self.size).all())
+    def trimmed(self) -> Problem:
+        """The same scenes without padding."""
+        count = int(self.count[0])
+        return replace(
+            self,
+            points=self.points[:, :count],
+            kind=self.kind[:, :count],
+            order=self.order[:, :count],
+        )
 
 
 class MeanField(NamedTuple):
@@ -215,7 +220,7 @@ def check(model: Model, batch: SceneBatch) -> None:
 
 
 def _padded_size(count: int) -> int:
-    """Scenes up to 16 points are solved at their own size; larger ones share sizes."""
+    """Scenes of up to 16 points keep their size; larger ones are padded to a few sizes."""
     if count <= 16:
         return count
     step = 2 ** max(int(np.log2(count)) - 2, 2)
@@ -223,25 +228,20 @@ def _padded_size(count: int) -> int:
 
 
 def problems(model: Model, batch: SceneBatch) -> list[Problem]:
-    """The non-empty scenes of ``batch`` grouped by size."""
-    slots = slots_of(model)
-    sizes = np.array([_padded_size(int(c)) for c in np.unique(batch.counts)])
-    lookup = dict(zip(np.unique(batch.counts).tolist(), sizes.tolist(), strict=True))
-    padded = np.array([lookup[c] for c in batch.counts.tolist()], int)
-    kinds = None
+    """The non-empty scenes of ``batch``, grouped by their number of points."""
+    slots, kinds = slots_of(model), None
     if model.type_names and batch.types is not None:
         codes = {name: i for i, name in enumerate(model.type_names)}
         kinds = np.array([codes[t] for t in batch.types], np.int32)
-    out = []
-    for size in sorted(set(padded.tolist()) - {0}):
-        index = np.flatnonzero(padded == size)
-        for count in np.unique(batch.counts[index]):
-            same = index[batch.counts[index] == count]
-            out.append(_problem(model, slots, batch, kinds, same, int(count), size))
-    return _merged(out)
+    return [
+        _problem(model, slots, batch, kinds, np.flatnonzero(batch.counts == count), count)
+        for count in np.unique(batch.counts).tolist()
+        if count
+    ]
 
 
-def _problem(model, slots, batch, kinds, index, count: int, size: int) -> Problem:
+def _problem(model, slots, batch, kinds, index, count: int) -> Problem:
+    size = _padded_size(count)
     dim, g = model.pose.scene_dim, model.part_size
     rows = batch.offsets[index][:, None] + np.arange(count)
     parts = batch.parts[rows]
@@ -274,28 +274,3 @@ def _problem(model, slots, batch, kinds, index, count: int, size: int) -> Proble
         index,
         np.pad(order, pad, constant_values=-1),
     )
-
-
-def _merged(parts: list[Problem]) -> list[Problem]:
-    """Problems of the same padded size as one."""
-    out: dict[int, list[Problem]] = {}
-    for p in parts:
-        out.setdefault(p.size, []).append(p)
-    return [
-        same[0]
-        if len(same) == 1
-        else Problem(
-            same[0].model,
-            same[0].slots,
-            np.concatenate([p.points for p in same]),
-            np.concatenate([p.count for p in same]),
-            np.concatenate([p.kind for p in same]),
-            Frames(
-                np.concatenate([p.frames.origin for p in same]),
-                np.concatenate([p.frames.unit for p in same]),
-            ),
-            np.concatenate([p.index for p in same]),
-            np.concatenate([p.order for p in same]),
-        )
-        for same in out.values()
-    ]

@@ -20,6 +20,6 @@ class Auto:
 
     def solve(self, problem: Problem, seed: int = 0) -> Solution:
         """Explain every scene of ``problem``."""
-        if problem.full and self.exact.feasible(problem.model, problem.size):
+        if self.exact.feasible(problem.model, int(problem.count[0])):
             return self.exact.solve(problem, seed)
         return self.packing.solve(problem, seed)

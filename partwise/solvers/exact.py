@@ -32,7 +32,7 @@ from partwise.evidence import (
 from partwise.fitting import fit_poses
 from partwise.model import Model
 from partwise.problem import Problem, Slots, Solution
-from partwise.solvers.groupings import Groupings, candidate_count, groupings
+from partwise.solvers.groupings import Groupings, candidate_count, groupings, representatives
 
 __all__ = ["Exact"]
 
@@ -56,12 +56,8 @@ class Exact:
     def solve(self, problem: Problem, seed: int = 0) -> Solution:
         """Explain every scene of ``problem``; there is nothing random."""
         del seed
-        counts = np.unique(problem.count)
-        if (
-            len(counts) > 1
-            or counts[0] != problem.size
-            or not self.feasible(problem.model, problem.size)
-        ):
+        problem = problem.trimmed()
+        if not self.feasible(problem.model, problem.size):
             raise InputError(
                 f"solver exact: a scene of {problem.count.max()} points has too many groupings "
                 'under this model to enumerate; use solver "auto".'
@@ -207,12 +203,13 @@ def _explain(problem: Problem, table: Groupings, best: _Best) -> Solution:
     widest = max(slots.sizes)
     parts = np.full((len(problem), len(slots.sizes), widest), -1, np.int32)
     probability = np.zeros(parts.shape[:2], np.float32)
-    copies = {t: np.flatnonzero(slots.template == t) for t in set(slots.template.tolist())}
+    alike = np.array(representatives(problem.model))[slots.template]
+    copies = {t: np.flatnonzero(alike == t) for t in set(alike.tolist())}
     used = np.zeros((len(problem), len(slots.sizes)), int)
     start = 0
     for c in table.candidates:
         stop = start + len(c.subsets)
-        free = copies[int(slots.template[c.object])]
+        free = copies[int(alike[c.object])]
         for k in range(chosen.shape[1]):
             scene = np.flatnonzero((chosen[:, k] >= start) & (chosen[:, k] < stop))
             subset = c.subsets[chosen[scene, k] - start]  # S n

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, permutations
@@ -17,6 +18,9 @@ from partwise.problem import slots_of
 __all__ = ["Candidates", "Groupings", "candidate_count", "groupings"]
 
 Array = np.ndarray
+
+MOST_POINTS = 40
+"""Scenes with more points are never enumerated."""
 
 FORCED = 1e-9
 """The weight of clutter or a missing part where the model allows none, but must."""
@@ -80,7 +84,8 @@ def _distinct(model: Model, template: int, ways: Int[Array, "A n"]):
 def sizes_allowed(model: Model, template: int) -> range:
     """How many parts of a template may be seen."""
     whole = len(model.templates[template])
-    least = whole if model.missing == 0 else model.pose.basis_size(model.part_size)
+    # As many points as fix a pose fit any pose: they are no evidence for the shape.
+    least = whole if model.missing == 0 else model.pose.basis_size(model.part_size) + 1
     return range(min(least, whole), whole + 1)
 
 
@@ -100,8 +105,11 @@ def groupings(model: Model, points: int, log_clutter: float, limit: int) -> Grou
     ``log_clutter`` is the log density of a clutter point. Where no grouping explains every point
     and the model has no clutter, points may be left over all the same, as few as possible.
     """
+    if points > MOST_POINTS:
+        return None
     slots = slots_of(model)
-    templates = list(dict.fromkeys(slots.template.tolist()))
+    alike = representatives(model)
+    templates = list(dict.fromkeys(alike[t] for t in slots.template.tolist()))
     candidates, members = [], []
     for t in templates:
         whole = len(model.templates[t])
@@ -118,22 +126,26 @@ def groupings(model: Model, points: int, log_clutter: float, limit: int) -> Grou
             log_prior = odds + (whole - n) * hidden + seen
             candidates.append(Candidates(first, subsets, ways, log_ways, log_prior))
             members += [(frozenset(s), t) for s in subsets.tolist()]
+    assert model.instances is not None
+    room = [0] * len(model.templates)
+    for t, bound in enumerate(model.instances):
+        room[alike[t]] += bound
     left_over = model.clutter > 0
-    rows = _divide(members, model, points, 0 if not left_over else points, limit)
-    allowed = 0
+    capacity = sum(n * len(t) for n, t in zip(model.instances, model.templates, strict=True))
+    allowed = points if left_over else max(points - capacity, 0)
+    rows = _divide(members, room, points, allowed, limit)
     while rows is not None and not rows and allowed < points:
         allowed += 1
-        rows = _divide(members, model, points, allowed, limit)
+        rows = _divide(members, room, points, allowed, limit)
     if rows is None:
         return None
     wide = max(max(map(len, rows), default=0), 1)
     table = np.full((len(rows), wide), -1, np.int32)
     log_prior = np.zeros(len(rows))
-    assert model.instances is not None
     for r, row in enumerate(rows):
         table[r, : len(row)] = row
         used = np.bincount([members[c][1] for c in row], minlength=len(model.templates))
-        for bound, n in zip(model.instances, used, strict=True):
+        for bound, n in zip(room, used, strict=True):
             # n objects are n of the bound's copies, in any order.
             log_prior[r] += lgamma(bound + 1) - lgamma(bound - n + 1)
         over = points - sum(len(members[c][0]) for c in row)
@@ -141,15 +153,28 @@ def groupings(model: Model, points: int, log_clutter: float, limit: int) -> Grou
     return Groupings(tuple(candidates), table, log_prior)
 
 
-def _divide(members, model: Model, points: int, spare: int, limit: int) -> list[list[int]] | None:
-    """Rows of candidates that are disjoint and leave at most ``spare`` points over."""
+def representatives(model: Model) -> list[int]:
+    """For each template, the first that is the same but for its name."""
+    keys = [json.dumps({**t.to_json(), "name": ""}) for t in model.templates]
+    return [keys.index(key) for key in keys]
+
+
+def _divide(
+    members: list[tuple[frozenset[int], int]], room: list[int], points: int, spare: int, limit: int
+) -> list[list[int]] | None:
+    """Rows of disjoint candidates that leave at most ``spare`` points over; None if too many.
+
+    Dead ends count too, so that the search is bounded.
+    """
     by_first: dict[int, list[int]] = {m: [] for m in range(points)}
     for c, (subset, _) in enumerate(members):
         by_first[min(subset)].append(c)
     out: list[list[int]] = []
-    room = list(model.instances or ())
+    room, steps = list(room), 5 * limit
 
-    def extend(start: int, taken: frozenset, row: list[int], spare: int) -> bool:
+    def extend(start: int, taken: frozenset[int], row: list[int], spare: int) -> bool:
+        nonlocal steps
+        steps -= 1
         while start < points and start in taken:
             start += 1
         if start == points:
@@ -166,6 +191,6 @@ def _divide(members, model: Model, points: int, spare: int, limit: int) -> list[
             room[t] += 1
             if not fits:
                 return False
-        return spare == 0 or extend(start + 1, taken, row, spare - 1)
+        return steps > 0 and (spare == 0 or extend(start + 1, taken, row, spare - 1))
 
     return out if extend(0, frozenset(), [], spare) else None
