@@ -114,7 +114,7 @@ def test_no_update_lowers_the_elbo_at_fixed_beta(prior, beta):
 
 def test_the_result_is_doubly_stochastic():
     scenes = pw.simulate_constellations(60, 0.25, 3).scenes
-    for count in (4, 7, 11):
+    for count in (4, 11):  # with dummy rows and without
         scene = next(s for s in scenes if len(s) == count)
         posterior = pw.infer(MODEL, scene, solver="ds").posterior
         np.testing.assert_allclose(posterior.assignment.sum(1), 1, atol=0.1)
@@ -215,8 +215,9 @@ def test_more_points_than_slots_and_clutter():
 
 
 def test_noise_that_follows_the_scale_is_an_option():
-    lab = pw.simulate_constellations(30, 0.0, 4)
-    found = solve(MODEL, lab.scenes, Variational(follow_scale=True))
+    lab = pw.simulate_constellations(240, 0.0, 4)
+    whole = lab.select(lab.present.all(1))  # of one size: each is compiled for
+    found = solve(MODEL, whole.scenes, Variational(follow_scale=True))
     right = [f.converged and len(f.objects) > 0 for f in found]
     assert np.mean(right) > 0.9
 
