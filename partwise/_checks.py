@@ -31,8 +31,11 @@ def finite(name: str, array: np.ndarray) -> np.ndarray:
 def points_array(name: str, value: object, columns: tuple[int, ...]) -> np.ndarray:
     """``value`` as a finite float array of shape (n, one of ``columns``)."""
     try:
-        array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
+        array = np.array(value)  # a copy: what is built on it is kept
+        if np.iscomplexobj(array):
+            raise TypeError
+        array = array.astype(float)
+    except (TypeError, ValueError, OverflowError):
         raise InputError(
             f"{name} must be an array of numbers of shape (points, {columns[0]}); "
             f"got {type(value).__name__} that does not convert."
@@ -50,7 +53,7 @@ def points_array(name: str, value: object, columns: tuple[int, ...]) -> np.ndarr
 
 def one_of(name: str, value: object, choices) -> None:
     """An error unless ``value`` is among ``choices``."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise InputError(f"{name} must be one of {', '.join(sorted(choices))}; got {value!r}.")
 
 

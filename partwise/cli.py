@@ -123,6 +123,10 @@ def infer(
         _print_answers(scenes, loaded, used, seed)
         return
     with _progress("scenes", count_scenes(scenes)) as progress:
+        if out.exists() and scenes.exists() and out.samefile(scenes):
+            from partwise._checks import InputError
+
+            raise InputError(f"{out}: -o would overwrite the scenes; name another file.")
         count = infer_file(scenes, loaded, used, seed, out=out, progress=progress)
     typer.echo(f"{count} scenes explained in {out}", err=True)
 
@@ -213,17 +217,14 @@ def reproduce(
 
 def _solver(name: str, restarts: int | None, beta: float | None) -> Solver:
     """The solver with those options that were given."""
-    from partwise._checks import InputError
     from partwise.solvers import named
 
     options = {"restarts": restarts, "beta": beta}
     options = {key: value for key, value in options.items() if value is not None}
-    if options and name in ("auto", "exact", "ransac"):
+    if options and name not in ("ds", "gmm"):
         given = " and ".join(f"--{key}" for key in options)
-        raise InputError(
-            f"{given} {'belongs' if len(options) == 1 else 'belong'} to ds and gmm; leave it out, "
-            "or choose one of these solvers."
-        )
+        typer.echo(f"partwise: {given} without effect: only ds and gmm have restarts.", err=True)
+        options = {}
     return named(name, **options)
 
 

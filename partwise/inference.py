@@ -7,6 +7,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from partwise._checks import InputError
 from partwise.frames import template_frames
 from partwise.model import Model
 from partwise.poses import PoseFamily
@@ -18,6 +19,9 @@ from partwise.solvers import Solver, named
 __all__ = ["infer", "solve"]
 
 Array = np.ndarray
+
+SMALLEST = 1e-6
+"""The least scale of an object, in the solvers' frame."""
 
 
 @overload
@@ -54,6 +58,12 @@ def solve(
 ) -> Explanations:
     """``infer`` for a batch; ``progress`` is told how many scenes have been done."""
     solver = named(solver) if isinstance(solver, str) else solver
+    if not isinstance(model, Model):
+        raise InputError(f"model must be a partwise Model; got {type(model).__name__}.")
+    if not isinstance(solver, Solver) or isinstance(solver, type):
+        raise InputError(f"solver must be a name or a solver such as Exact(); got {solver!r}.")
+    if not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise InputError(f"seed must be a whole number >= 0; got {seed!r}.")
     check(model, batch)
     copies = model.copies
     widest = max(len(t) for t in model.templates)
@@ -69,11 +79,13 @@ def solve(
     for problem in problems(model, batch):
         solution = solver.solve(problem, seed)
         index = problem.index
-        outer = _to_scene_order(solution.parts, problem.order)
-        parts[np.ix_(index, rows)] = outer
-        probability[np.ix_(index, rows)] = solution.probability
-        change = PoseChange.of(problem)
         geometry = solution.pose[..., : model.pose.dim]
+        # Points that coincide are no object, however well they fit one of no size.
+        real = model.pose.scale(geometry.astype(float)) > SMALLEST
+        outer = _to_scene_order(solution.parts, problem.order)
+        parts[np.ix_(index, rows)] = np.where(real[..., None], outer, -1)
+        probability[np.ix_(index, rows)] = np.where(real, solution.probability, 0.0)
+        change = PoseChange.of(problem)
         pose[np.ix_(index, rows)] = change.poses(geometry)
         if appearance is not None:
             appearance[np.ix_(index, rows)] = solution.pose[..., model.pose.dim :]

@@ -83,9 +83,8 @@ class Model:
     def __post_init__(self):
         if isinstance(self.templates, Template):
             object.__setattr__(self, "templates", (self.templates,))
+        self._check_kinds()
         templates = tuple(self.templates)
-        if not templates or not all(isinstance(t, Template) for t in templates):
-            raise InputError("model: templates must be a non-empty list of partwise Templates.")
         counts = [1] * len(templates) if self.instances is None else list(self.instances)
         if len(counts) != len(templates) or any(
             not isinstance(c, (int, np.integer)) or c < 1 for c in counts
@@ -111,6 +110,29 @@ class Model:
                 f"model: the prior has {len(self.prior.mean)} numbers, a {self.pose.name} pose "
                 f"has {self.pose.dim}."
             )
+
+    def _check_kinds(self) -> None:
+        """Every field is of its kind, so that what follows may rely on it."""
+        templates = self.templates
+        if (
+            not isinstance(templates, (list, tuple))
+            or not templates
+            or not all(isinstance(t, Template) for t in templates)
+        ):
+            raise InputError("model: templates must be a non-empty list of partwise Templates.")
+        if self.instances is not None and not isinstance(self.instances, (list, tuple, np.ndarray)):
+            raise InputError(
+                f"model: instances must be a list, one number a template; got {self.instances!r}."
+            )
+        for name, kind in (("pose", PoseFamily), ("noise", Noise), ("prior", PosePrior)):
+            value = getattr(self, name)
+            if not isinstance(value, kind) and not (name == "prior" and value is None):
+                raise InputError(f"model: {name} must be a {kind.__name__}; got {value!r}.")
+        for name in ("presence", "missing", "clutter"):
+            if not isinstance(getattr(self, name), (int, float, np.number)):
+                raise InputError(f"model: {name} must be a number; got {getattr(self, name)!r}.")
+        if not isinstance(self.scales, (list, tuple)) or len(self.scales) != 2:
+            raise InputError(f"model: scales must be (low, high); got {self.scales!r}.")
 
     def _check_templates(self, templates: tuple[Template, ...]) -> None:
         for what, values in (
@@ -215,7 +237,7 @@ class Model:
             if "scales" in data:
                 low, high = data["scales"]
                 fields["scales"] = (float(low), float(high))
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             if isinstance(error, InputError):
                 raise
             raise InputError(f"a model file has a field of the wrong kind: {error}.") from None
@@ -230,7 +252,11 @@ class Model:
         """Read a model that :meth:`save` wrote."""
         try:
             data = json.loads(readable(path).read_text())
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        except RecursionError:
+            raise InputError(f"{path}: not a model file; its JSON is nested too deeply.") from None
+        except ValueError as error:
+            if isinstance(error, InputError):
+                raise
             raise InputError(f"{path}: not a JSON model file ({error}).") from None
         try:
             return cls.from_json(data)

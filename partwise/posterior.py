@@ -24,7 +24,8 @@ class Detection:
     """One object that was found.
 
     ``parts[n]`` is the index of the observed point that is the template's part n, -1 where that
-    part was not seen. ``pose`` carries the template into the scene.
+    part was not seen. ``pose`` carries the template into the scene. ``instance`` says which of the
+    model's possible objects this is: a place in ``model.copies``.
     """
 
     model: Model
@@ -115,7 +116,12 @@ class Posterior:
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """What is in one scene."""
+    """What is in one scene.
+
+    ``score`` says how well the scene is explained, among answers of one solver only: the ELBO
+    (``ds``, ``gmm``), the log evidence (``exact``), the gain over pure clutter (packing), or minus
+    the squared error (``ransac``).
+    """
 
     scene: Scene
     objects: tuple[Detection, ...]

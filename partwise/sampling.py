@@ -148,6 +148,11 @@ def simulate_constellations(
         raise InputError(f"noise must be a standard deviation >= 0; got {noise}.")
     if not isinstance(model.pose, Similarity2D) or model.part_size != 2:
         raise InputError("simulate draws constellations of plain points moved by similarities.")
+    if model.clutter or model.missing or model.type_names:
+        raise InputError(
+            "simulate draws whole, untyped objects and no clutter; for a model with more than that "
+            "use model.sample(key, scenes)."
+        )
     rng = generator(key)
     copies = [model.templates[t] for t in model.copies]
     object_id = np.repeat(np.arange(len(copies)), [len(t) for t in copies])

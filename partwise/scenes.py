@@ -133,11 +133,11 @@ class SceneBatch(Sequence[Scene]):
         if isinstance(value, Scene):
             return cls.collect([value]), True
         if isinstance(value, (list, tuple)) and value:
-            first = value[0]
-            if isinstance(first, Scene) or _depth(first) == 2:
+            deepest = max(2 if isinstance(v, Scene) else _depth(v) for v in value)
+            if deepest >= 2 or all(isinstance(v, np.ndarray) and v.size == 0 for v in value):
                 return cls.collect(value), False
-        if _depth(value) == 3:
-            return cls.collect(list(np.asarray(value))), False
+        elif isinstance(value, np.ndarray) and value.ndim == 3:
+            return cls.collect(list(value)), False
         return cls.collect([Scene(value)]), True  # pyright: ignore[reportArgumentType]
 
 

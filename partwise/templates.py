@@ -80,7 +80,10 @@ class Template:
         parts = points_array(f"template {self.name!r}: parts", self.parts, (2, 3, 4))
         if len(parts) == 0:
             raise InputError(f"template {self.name!r} has no parts; give it at least one.")
+        parts.flags.writeable = False  # what is computed from a model is kept
         object.__setattr__(self, "parts", parts)
+        if isinstance(self.types, str):
+            raise InputError(f"template {self.name!r}: types must be a list, one name a part.")
         if self.types is not None:
             object.__setattr__(self, "types", tuple(str(t) for t in self.types))
             if len(self.types) != len(parts):
@@ -166,7 +169,7 @@ class Template:
                     raise
                 raise InputError(f"a template's appearance is not numeric: {error}.") from None
         types = data.get("types")
-        if types is not None and not isinstance(types, Sequence | tuple):
+        if types is not None and (isinstance(types, str) or not isinstance(types, Sequence)):
             raise InputError("a template's types must be a list of names, one a part.")
         return cls(
             parts=data["parts"],

@@ -110,6 +110,8 @@ def test_odd_scenes_have_answers_that_make_sense(name, points):
     found = pw.infer(MODEL, points, SOLVERS[name])
     assert len(found.labels) == len(points)
     assert ((found.labels >= -1) & (found.labels < len(found.objects))).all()
+    if len(np.unique(np.asarray(points), axis=0)) < 2:
+        assert not found.objects
     for o in found.objects:
         assert np.isfinite(o.pose).all()
         assert 0 < o.probability <= 1
@@ -167,3 +169,55 @@ def test_missing_types_and_wrong_appearance():
 def test_unknown_solver():
     with pytest.raises(pw.InputError, match="auto"):
         pw.infer(MODEL, pw.shapes.square().parts, "magic")
+
+
+def test_batches_may_begin_with_empty_scenes():
+    found = pw.infer(MODEL, [[], pw.shapes.square().parts, np.zeros((0, 2))])
+    assert [len(f.objects) for f in found] == [0, 1, 0]
+    assert len(pw.infer(MODEL, [np.zeros((0, 2)), np.zeros((0, 2))])) == 2
+
+
+def test_large_scenes_do_not_see_each_other():
+    """Scenes of 17 and of 20 points are padded to one size and still solved apart."""
+    square = pw.Model([pw.shapes.square()], instances=[5])
+    rng = np.random.default_rng(0)
+    one, other = rng.normal(size=(17, 2)), rng.normal(size=(20, 2))
+    solver = pw.Variational(restarts=2, attempts=1)
+    alone, together = pw.infer(square, one, solver), pw.infer(square, [one, other], solver)[0]
+    assert objects(alone) == objects(together)
+    assert alone.score == pytest.approx(together.score)
+
+
+def test_clutter_that_coincides_is_no_object():
+    kite = pw.Template([[0.0, 2.0], [1.0, 0.0], [0.0, -3.0], [-1.0, 0.0]], "kite")
+    model = pw.Model([kite], instances=[3], missing=0.1, clutter=4.0)
+    clutter = np.random.default_rng(0).uniform(-6, 6, (4, 2))
+    for gap in (0.0, 1e-4):
+        clutter[1] = clutter[0] + gap
+        found = pw.infer(model, np.concatenate([kite.parts, clutter]))
+        assert [o.parts.tolist() for o in found.objects] == [[0, 1, 2, 3]]
+
+
+def test_identical_templates_share_their_probability():
+    square = pw.shapes.square()
+    found = pw.infer(pw.Model([square, square]), square.parts, "exact")
+    assert found.objects[0].probability > 0.99
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: pw.Model(pw.shapes.square(), instances=2),
+        lambda: pw.Model([pw.shapes.square()], pose="similarity"),
+        lambda: pw.Model([pw.shapes.square()], noise=0.1),
+        lambda: pw.Model([pw.shapes.square()], presence="x"),
+        lambda: pw.Model([pw.shapes.square()], scales=2.0),
+        lambda: pw.infer("model.json", [[0.0, 1.0]]),
+        lambda: pw.infer(MODEL, [[0.0, 1.0]], pw.Exact),
+        lambda: pw.infer(MODEL, [[0.0, 1.0]], seed=-1),
+        lambda: pw.infer(MODEL, np.ones((3, 2)) * 1j),
+    ],
+)
+def test_wrong_arguments_get_one_sentence(make):
+    with pytest.raises(pw.InputError):
+        make()

@@ -61,7 +61,7 @@ class MatchPrior(NamedTuple):
     """
 
     matched: float
-    clutter: float
+    clutter: float | Array
     hidden: float
     slack: bool
 
@@ -190,7 +190,7 @@ def _log_rho(prior: MatchPrior, seen: Observed, log_likelihood, log_a) -> Float[
     if seen.same is not None:
         log_rho = log_rho + NEVER * (1 - seen.same)
     if prior.slack:
-        column = jnp.full_like(log_rho[:, :1], prior.clutter)
+        column = jnp.zeros_like(log_rho[:, :1]) + prior.clutter
         log_rho = jnp.concatenate([log_rho, column], 1)
     return log_rho
 
@@ -237,7 +237,9 @@ def assign_gmm(
     alpha = 1.0 + total(r, 0)
     alpha_sum = total(alpha, 0)
     log_pi = digamma(alpha) - digamma(alpha_sum)[None]
-    log_rho = _log_rho(prior, seen, log_likelihood, log_pi[None])
+    # Here a point is drawn from one of the components: the rate of clutter becomes its share.
+    share = prior.clutter - jnp.log(jnp.maximum(total(seen.mass[:-1], 0), 1.0))
+    log_rho = _log_rho(prior._replace(clutter=share), seen, log_likelihood, log_pi[None])
     top = largest(log_rho, 1)
     rho = jnp.exp(log_rho - top[:, None])
     norm = total(rho, 1)

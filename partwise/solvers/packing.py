@@ -79,7 +79,8 @@ class Packing:
             )
             weight = gain[b, usable, level]
             chosen, score[b] = pack(weight, members, template, rooms)
-            for h, sure in zip(chosen, _certainty(weight, members, chosen), strict=True):
+            certainty = _certainty(weight, members, template, rooms, chosen)
+            for h, sure in zip(chosen, certainty, strict=True):
                 t = template[h]
                 free = next(k for k in copies[t] if probability[b, k] == 0)
                 parts[b, free] = found.parts[b, usable[h], :widest]
@@ -204,7 +205,7 @@ def pack(
     return chosen.tolist(), float(weight[chosen].sum())
 
 
-def _certainty(weight, members, chosen: list[int]) -> Float[Array, " C"]:
+def _certainty(weight, members, template, rooms, chosen: list[int]) -> Float[Array, " C"]:
     """The probability of each chosen hypothesis, the others of the packing given.
 
     Against it stand that its points are clutter, and every hypothesis that could take its place.
@@ -213,9 +214,11 @@ def _certainty(weight, members, chosen: list[int]) -> Float[Array, " C"]:
     for i, h in enumerate(chosen):
         owner[members[h]] = i
     out = np.ones(len(chosen))
+    used = np.bincount(template[chosen], minlength=len(rooms))
     for i, h in enumerate(chosen):
         rival = (members & members[h]).any(1)
         rival &= ~(members & ((owner >= 0) & (owner != i))).any(1)
+        rival &= (used < rooms)[template] | (template == template[h])
         rival[h] = False
         against = np.append(weight[rival], 0.0) - weight[h]
         out[i] = 1.0 / (1.0 + np.exp(np.clip(against, -700, 50)).sum())
