@@ -29,7 +29,6 @@ from partwise.evidence import (
     noise_model,
 )
 from partwise.fitting import fit_poses
-from partwise.model import Model
 from partwise.problem import Problem, Slots, Solution
 from partwise.solvers.ransac import Candidates, candidates
 
@@ -61,36 +60,23 @@ class Packing:
         parts = np.full((len(problem), len(slots.sizes), widest), -1, np.int32)
         probability = np.zeros(parts.shape[:2], np.float32)
         score = np.zeros(len(problem))
-        rooms = _bounds(problem.model)
+        rooms = np.array(problem.model.instances)
         copies = {t: np.flatnonzero(slots.template == t) for t in set(slots.template.tolist())}
         for b in range(len(problem)):
             usable = np.flatnonzero(found.valid[b])
-            template, members = (
-                found.template[b, usable],
-                _members(found.parts[b, usable], problem.size),
-            )
-            level = (
-                max(
-                    range(gain.shape[2]),
-                    key=lambda s: greedy(gain[b, usable, s], members, template, rooms)[1],
-                )
-                if len(usable)
-                else 0
-            )
-            weight = gain[b, usable, level]
-            chosen, score[b] = pack(weight, members, template, rooms)
-            certainty = _certainty(weight, members, template, rooms, chosen)
-            for h, sure in zip(chosen, certainty, strict=True):
-                t = template[h]
-                free = next(k for k in copies[t] if probability[b, k] == 0)
-                parts[b, free] = found.parts[b, usable[h], :widest]
+            members = _members(found.parts[b, usable], problem.size)
+            best = _explain(gain[b, usable], members, found.template[b, usable], rooms)
+            score[b] = best.value
+            for h, sure in zip(usable[best.chosen], best.certainty, strict=True):
+                free = next(k for k in copies[found.template[b, h]] if probability[b, k] == 0)
+                parts[b, free] = found.parts[b, h, :widest]
                 probability[b, free] = max(sure, 1e-6)
         pose = fit_poses(problem, np.arange(len(slots.sizes)), parts)
         return Solution(parts, pose, probability, score, np.ones(len(problem), bool))
 
     def gains(self, problem: Problem, found: Candidates) -> Float[Array, "B H s"]:
         """What each hypothesis adds to the scene's log probability, at each noise level."""
-        model, points = problem.model, problem.size
+        model, points = problem.model, int(problem.count[0])
         log_volume = log_scene_volume(model, points)
         clutter = log(model.clutter) - log_volume if model.clutter else UNEXPLAINED
         run = partial(_gains, noise_model(model), log_volume, problem.slots, _first_rows(problem))
@@ -107,6 +93,25 @@ class Packing:
         return evidence + prior[..., None]
 
 
+class _Packed(NamedTuple):
+    """The hypotheses that were chosen, how sure they are, and what they gain together."""
+
+    chosen: Int[Array, " C"]
+    certainty: Float[Array, " C"]
+    value: float
+
+
+def _explain(gain: Float[Array, "H s"], members, template, rooms) -> _Packed:
+    """One scene: the noise level under which a greedy packing gains most, packed at its best."""
+    if not len(gain):
+        return _Packed(np.zeros(0, int), np.zeros(0), 0.0)
+    values = [greedy(weight, members, template, rooms)[1] for weight in gain.T]
+    weight = gain[:, int(np.argmax(values))]
+    chosen, value = pack(weight, members, template, rooms)
+    certainty = _certainty(weight, members, template, rooms, chosen)
+    return _Packed(np.array(chosen, int), certainty, value)
+
+
 class _Hypotheses(NamedTuple):
     """Scenes and their hypotheses, batch first."""
 
@@ -115,10 +120,6 @@ class _Hypotheses(NamedTuple):
     template: Any
     parts: Any
     sigma: Any
-
-
-def _bounds(model: Model) -> Int[Array, " T"]:
-    return np.array(model.instances)
 
 
 def _first_rows(problem: Problem) -> Int[Array, "T P"]:

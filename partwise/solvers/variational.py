@@ -127,7 +127,7 @@ class Variational:
             return MatchPrior(log_a, log_a, log_a, False)
         # Clutter is uniform over a ball whose points spread like the scene's.
         dim = model.pose.scene_dim
-        squared_radius = (dim + 2) / dim * scene_radius(model, problem.size) ** 2
+        squared_radius = (dim + 2) / dim * scene_radius(model, int(problem.count[0])) ** 2
         volume = pi ** (dim / 2) / gamma(dim / 2 + 1) * squared_radius ** (dim / 2)
         rate = max(model.clutter, FORCED_CLUTTER)
         seen = model.presence * (1 - model.missing)
