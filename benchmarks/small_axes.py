@@ -1,4 +1,4 @@
-"""Why ``partwise._small`` exists: one Sinkhorn sweep, as reductions and written out.
+"""Why ``partwise._small`` exists: one Sinkhorn sweep as reductions, written out, and under vmap.
 
 python -m benchmarks.small_axes
 """
@@ -29,7 +29,7 @@ def seconds_a_sweep(sweep, r: jax.Array, v: jax.Array) -> float:
 
 
 def main() -> None:
-    """Print the time of a sweep in three forms, and their ratios."""
+    """Print the time of a sweep in four forms, and their ratios."""
     r = jnp.asarray(np.random.default_rng(0).random((*SHAPE, BATCH)), jnp.float32)
     v = jnp.ones((SHAPE[1], BATCH))
 
@@ -44,6 +44,9 @@ def main() -> None:
         "reductions, vmap over the first axis": seconds_a_sweep(jax.vmap(one_scene), first, last),
         "reductions, batch last": seconds_a_sweep(one_scene, r, v),
         "written out, batch last": seconds_a_sweep(written_out, r, v),
+        "written out, vmap over the first axis": seconds_a_sweep(
+            jax.vmap(written_out), first, last
+        ),
     }
     fastest = min(forms.values())
     for name, seconds in forms.items():

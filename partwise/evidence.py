@@ -153,7 +153,7 @@ class TemplateNoise(NamedTuple):
             total(total(pc * pc, 1), 0),
             dot * dot + cross * cross,
             log_volume,
-            # The scene's radius, as its volume has it, is twice the largest scale there may be.
+            # The largest scale there may be is the radius of a disc of the scene's volume.
             0.5 * (log_volume - log(pi)) - SCALE_RANGE,
             n * per_part,
         )

@@ -3,7 +3,8 @@
 A solver never sees the scene as it came. It sees it centred, in a unit that makes one object about
 as large as in the paper's scenes, in single precision, and with its points in an order that
 depends on nothing but the configuration. So moving, turning, scaling or shuffling a scene cannot
-change the answer, for any solver.
+change the answer, for any solver. Only a model with an absolute prior over poses (``PosePrior``) is
+solved where its scenes lie, and poses that cannot scale keep the unit of their templates.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ SCENE_RADIUS = 0.2
 """The root mean square radius of a scene of up to three objects, in the frame of the solvers.
 
 The paper's prior over poses N(0, I), its precision of 1e4 and its first beta of 0.05 presuppose a
-size of scene, and variational inference depends on it: 0.2 was best, of 0.1 to 0.4, on simulated
-constellations (docs/variational.md). A scene of n > 3 objects is made sqrt(n / 3) times as large,
-objects side by side.
+size of scene, and variational inference depends on it: of 0.1, 0.2 and 0.4, 0.2 was best overall on
+simulated constellations (docs/variational.md). A scene of n > 3 objects is made sqrt(n / 3) times
+as large, objects side by side.
 """
 
 

@@ -71,8 +71,8 @@ class Variational:
     is known, else the paper's 1e4. ``follow_scale`` lets it fall with the square of each object's
     scale; the paper keeps it fixed.
 
-    ``sweeps`` of Sinkhorn's algorithm are made in each update, starting from the last potentials,
-    and as many as it takes at the end.
+    ``sweeps`` of Sinkhorn's algorithm are made in each update, starting from the last potentials;
+    ``Posterior.balanced`` runs it to the end.
     """
 
     prior: Literal["ds", "gmm"] = "ds"
@@ -225,7 +225,7 @@ def _solve(
     seen: Observed,
     count: int,
 ) -> Solved:
-    """All restarts of ``count`` scenes, through lanes; then the best of each, polished."""
+    """All restarts of ``count`` scenes, through lanes; then the best of each."""
     seen = jax.tree.map(lambda a: jnp.moveaxis(a, 0, -1), seen)
     scenes = seen.precision.shape[0]
 
