@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 import partwise as pw
 from partwise import cli, solvers
+from partwise.cli import recognise
 from partwise.files import read_labelled, read_scenes
 from partwise.metrics import METRICS
 
@@ -33,7 +34,7 @@ def run(monkeypatch, tmp_path):
     original = solvers.named
     monkeypatch.setattr(solvers, "named", named)
     monkeypatch.setattr("partwise.evaluation.named", named)
-    monkeypatch.setattr(cli, "_cache_compilations", lambda: None)
+    monkeypatch.setattr("partwise.cli.options.cache_compilations", lambda: None)
     runner = CliRunner()
 
     def run(*args):
@@ -139,10 +140,10 @@ def test_infer_prints_json_lines_into_a_pipe(run, scenes, model):
 
 def test_infer_shows_a_table_on_a_terminal(run, scenes, model, monkeypatch, capsys):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
-    cli._print_answers(scenes, pw.Model.load(model), InOrder(), 0)
+    recognise.print_answers(scenes, pw.Model.load(model), InOrder(), 0)
     shown = capsys.readouterr().out
     assert "square" in shown
-    assert f"{len(read_scenes(scenes)) - cli.SHOWN} more scenes" in shown
+    assert f"{len(read_scenes(scenes)) - recognise.SHOWN} more scenes" in shown
 
 
 def test_infer_writes_parquet(run, scenes, model, tmp_path):

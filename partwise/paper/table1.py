@@ -8,25 +8,21 @@ scored under both protocols (DESIGN, sec. 3). No method is told the noise level.
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from functools import lru_cache
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import partwise
-from partwise._checks import InputError
 from partwise.evaluation import assess, protocols
-from partwise.files import read_arrays, read_labelled, replacing
+from partwise.files import read_arrays, read_labelled
 from partwise.inference import solve
 from partwise.metrics import METRICS, Scores, paired_t_tests
 from partwise.model import constellations
+from partwise.paper.keeping import code_digest, keep
 from partwise.paper.published import (
     BETAS,
     LIMIT,
@@ -38,11 +34,12 @@ from partwise.paper.published import (
     recorded_folder,
     recorded_name,
 )
+from partwise.paper.tables import Grid, Row, write_report
 from partwise.sampling import simulate_constellations
 from partwise.scenes import LabelledScenes
 from partwise.solvers import Solver, named
 
-__all__ = ["Cell", "Experiment", "Grid", "run"]
+__all__ = ["Cell", "Experiment", "run"]
 
 PROTOCOLS = ("published", "exchangeable")
 BETA = 0.05
@@ -54,8 +51,6 @@ TITLES = {
     "exact": "exact",
     "auto": "auto",
 }
-
-Row = dict[str, Any]
 
 
 def run(
@@ -142,14 +137,9 @@ class Experiment:
         labelled = self._scenes(cell)
         path = self.out / "table1.cells" / f"{cell.name}.json"
         options = self._options(cell, labelled)
-        kept = _read(path, options)
-        if kept is not None:
-            return kept
-        scores = self._run(cell, labelled)
-        _folder(path.parent)
-        with replacing(path) as part:
-            part.write_text(json.dumps({"options": options, "scores": _as_lists(scores)}))
-        return scores
+        return keep(
+            path, options, lambda: self._run(cell, labelled), write=_as_lists, read=_from_lists
+        )
 
     def _scenes(self, cell: Cell) -> LabelledScenes:
         if cell.source == "recorded":
@@ -173,7 +163,7 @@ class Experiment:
             digest.update(np.ascontiguousarray(array).tobytes())
         solver = "recorded outputs" if cell.method == "ccae" else repr(self._solver(cell))
         return {
-            "code": _code(),
+            "code": code_digest(),
             "cell": asdict(cell),
             "scenes": digest.hexdigest(),
             "solver": solver,
@@ -201,18 +191,9 @@ class Experiment:
         """Write JSON, CSV and Markdown; return the same tables for Rich."""
         rows = [row for cell, scores in results.items() for row in _rows(cell, scores)]
         tests = list(_tests(results))
-        _folder(self.out)
-        with replacing(self.out / "table1.json") as part:
-            report = {"seed": self.seed, "rows": rows, "t_tests": tests}
-            part.write_text(json.dumps(report, indent=1, allow_nan=False) + "\n")
-        with replacing(self.out / "table1.csv") as part, part.open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
         grids = [*_main_grids(rows), *_sweep_grids(rows), *_test_grids(tests)]
-        with replacing(self.out / "table1.md") as part:
-            part.write_text(INTRODUCTION + "\n".join(g.markdown() for g in grids))
-        return [g.rich() for g in grids]
+        report = {"seed": self.seed, "rows": rows, "t_tests": tests}
+        return write_report(self.out, "table1", report, rows, INTRODUCTION, grids)
 
 
 INTRODUCTION = """# Table 1: inference on the constellations
@@ -226,47 +207,19 @@ predicted instances of identical templates. The authors' code, run again on the 
 """
 
 
-@lru_cache(maxsize=1)
-def _code() -> str:
-    """A digest of the library's source: a figure from another version of a solver is not ours."""
-    package = Path(partwise.__file__).parent
-    digest = hashlib.sha256()
-    for path in sorted([*package.glob("*.py"), *package.glob("solvers/*.py")]):
-        if path.name not in ("cli.py", "plotting.py"):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
-def _folder(path: Path) -> None:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"{path}: this folder cannot be made ({error.strerror}); choose another with --out."
-        ) from None
-
-
 def _as_lists(scores: dict[str, Scores]) -> dict[str, Any]:
     names = (*METRICS, "scene")
     return {p: {n: getattr(s, n).tolist() for n in names} for p, s in scores.items()}
 
 
-def _read(path: Path, options: dict[str, Any]) -> dict[str, Scores] | None:
-    """The scores in a cell's file, if it is whole and was made with these options."""
-    try:
-        kept = json.loads(path.read_text())
-        if kept["options"] != options:
-            return None
-        arrays = kept["scores"]
-        return {
-            p: Scores(
-                **{n: np.array(arrays[p][n], float) for n in METRICS},
-                scene=np.array(arrays[p]["scene"], int),
-            )
-            for p in PROTOCOLS
-        }
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+def _from_lists(kept: Any) -> dict[str, Scores]:
+    return {
+        p: Scores(
+            **{n: np.array(kept[p][n], float) for n in METRICS},
+            scene=np.array(kept[p]["scene"], int),
+        )
+        for p in PROTOCOLS
+    }
 
 
 def _rows(cell: Cell, scores: dict[str, Scores]) -> Iterator[Row]:
@@ -327,30 +280,6 @@ def _tests(results: dict[Cell, dict[str, Scores]]) -> Iterator[Row]:
 
 
 # Tables to look at ----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Grid:
-    """A table of strings, as Markdown and for Rich."""
-
-    title: str
-    headings: list[str]
-    rows: list[list[str]]
-
-    def markdown(self) -> str:
-        """The table as a section of a Markdown page."""
-        lines = [self.headings, ["---"] * len(self.headings), *self.rows]
-        body = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-        return f"## {self.title}\n\n{body}\n"
-
-    def rich(self) -> Any:
-        """The table for a terminal."""
-        from rich.table import Table
-
-        table = Table(*self.headings, title=self.title, title_justify="left")
-        for row in self.rows:
-            table.add_row(*row)
-        return table
 
 
 def _main_grids(rows: list[Row]) -> Iterator[Grid]:

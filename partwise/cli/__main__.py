@@ -1,0 +1,5 @@
+"""``python -m partwise.cli``."""
+
+from partwise.cli import main
+
+main()

@@ -1,0 +1,67 @@
+"""What an experiment has finished is on disk, and is not done again while it would be the same."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import partwise
+from partwise._checks import InputError
+from partwise.files import replacing
+
+__all__ = ["code_digest", "keep", "make_folder"]
+
+T = TypeVar("T")
+
+NOT_RESULTS = ("cli", "paper", "plotting.py")
+"""Parts of the package on which no result depends."""
+
+
+def keep(
+    path: Path,
+    options: dict[str, Any],
+    compute: Callable[[], T],
+    write: Callable[[T], Any] = lambda value: value,
+    read: Callable[[Any], T] = lambda kept: kept,
+) -> T:
+    """``compute()``, or what the file ``path`` holds of it if it was made with these options.
+
+    ``options`` is everything that the result depends on, ready for JSON; ``write`` makes the result
+    ready for JSON, ``read`` is its inverse.
+    """
+    try:
+        kept = json.loads(path.read_text())
+        if kept["options"] == options:
+            return read(kept["result"])
+    except (OSError, ValueError, KeyError, TypeError):
+        pass  # not there yet, or damaged: it is made again
+    result = compute()
+    make_folder(path.parent)
+    with replacing(path) as part:
+        part.write_text(json.dumps({"options": options, "result": write(result)}))
+    return result
+
+
+def make_folder(path: Path) -> None:
+    """The folder ``path``, made where it is not there."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"{path}: this folder cannot be made ({error.strerror}); choose another with --out."
+        ) from None
+
+
+@lru_cache(maxsize=1)
+def code_digest() -> str:
+    """A digest of the library's source: a figure from another version of a solver is not ours."""
+    package = Path(partwise.__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        if path.relative_to(package).parts[0] not in NOT_RESULTS:
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
