@@ -93,6 +93,12 @@ class Posterior:
     beta: float
     object: Int[Array, " N"]
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw R. See :func:`partwise.plotting.plot_assignment`."""
+        from partwise.plotting import plot_assignment
+
+        return plot_assignment(self.assignment, self.object, self.clutter, ax)
+
     def balanced(self, tolerance: float = 1e-6, max_sweeps: int = 20_000) -> Float[Array, "N N"]:
         """R with its dummy rows, and Algorithm 1 run to the end: rows and columns sum to one.
 
@@ -142,11 +148,22 @@ class Explanation:
         inner = "\n  ".join(repr(o) for o in self.objects) or "nothing found"
         return f"Explanation(\n  {inner})"
 
-    def plot(self, ax=None):
+    def plot(self, ax: Any = None) -> Any:
         """Draw the scene, coloured by detection. See :func:`partwise.plotting.plot_explanation`."""
         from partwise.plotting import plot_explanation
 
         return plot_explanation(self, ax)
+
+    def plot_posterior(self, ax: Any = None) -> Any:
+        """Draw q(Y) and q(Z) of ``ds`` or ``gmm``. See :func:`partwise.plotting.plot_poses`."""
+        from partwise.plotting import plot_poses
+
+        if (q := self.posterior) is None:
+            raise InputError(
+                'plot_posterior: this solver leaves no variational posterior; use "ds" or "gmm".'
+            )
+        r, means, precisions = q.assignment, q.pose_mean, q.pose_precision
+        return plot_poses(self.model, self.scene, r, q.object, means, precisions, ax=ax)
 
     def to_json(self) -> dict[str, Any]:
         """A JSON-ready dict."""

@@ -137,6 +137,12 @@ class Template:
         parts[:, : self.centre.size] -= self.centre
         return Template(parts / self.radius, self.name, self.types, self.appearance)
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the parts. See :func:`partwise.plotting.plot_template`."""
+        from partwise.plotting import plot_template
+
+        return plot_template(self, ax)
+
     def to_json(self) -> dict[str, Any]:
         """A JSON-ready dict."""
         out: dict[str, Any] = {"name": self.name, "parts": self.parts.tolist()}

@@ -17,7 +17,7 @@ __all__ = ["code_digest", "keep", "make_folder"]
 
 T = TypeVar("T")
 
-NOT_RESULTS = ("cli", "paper", "plotting.py")
+NOT_RESULTS = ("cli", "paper", "plotting")
 """Parts of the package on which no result depends."""
 
 

@@ -26,7 +26,8 @@ Array = np.ndarray
 class Trace:
     """One row an update, in the user's frames and order (see :class:`partwise.Posterior`).
 
-    ``elbo`` is comparable among updates at the same ``beta`` only.
+    ``elbo`` is comparable among updates at the same ``beta`` only. ``noise`` is the standard
+    deviation of the observations under that beta, 1 / sqrt(beta lambda).
     """
 
     assignment: Float[Array, "T M N"]
@@ -34,10 +35,21 @@ class Trace:
     pose_precision: Float[Array, "T K d d"]
     beta: Float[Array, " T"]
     elbo: Float[Array, " T"]
+    noise: Float[Array, " T"]
     object: Int[Array, " N"]
 
     def __len__(self) -> int:
         return len(self.beta)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the ELBO and beta. See :func:`partwise.plotting.plot_trace`."""
+        from partwise.plotting import plot_trace
+
+        return plot_trace(self, ax)
+
+
+_update = jax.jit(update, static_argnames=("solver", "prior"))
+"""Compiled once for all restarts."""
 
 
 def trace(
@@ -56,12 +68,11 @@ def trace(
     seen = jax.tree.map(lambda a: jnp.asarray(a[0]), solver.observed(problem))
     r = solver.starts(problem, seed)[..., restart * solver.attempts] * seen.mass[:-1, None]
     state = start_state(slots, prior, r, solver.beta)
-    once = jax.jit(lambda s: update(solver, prior, slots, seen, s))
     rows: list[tuple[Array, ...]] = []
     while not state.done:
         before = state
         for _ in range(solver.check_every):
-            state, poses, _ = once(state)
+            state, poses, _ = _update(solver, prior, slots, seen, state)
             kept = (state.r, poses.mean, poses.precision, state.beta, state.elbo)
             rows.append(tuple(np.asarray(a, float) for a in kept))
         state = anneal(solver, before, state)
@@ -69,6 +80,7 @@ def trace(
     objects, columns, owner = user_order(problem)
     back = np.argsort(problem.order[0, : problem.count[0]])
     mean, precision = PoseChange.of(problem).moments(mean, precision)
+    noise = float(problem.frames.unit[0]) / np.sqrt(beta * float(seen.precision))
     return Trace(
-        r[:, back][:, :, columns], mean[:, objects], precision[:, objects], beta, elbo, owner
+        r[:, back][:, :, columns], mean[:, objects], precision[:, objects], beta, elbo, noise, owner
     )

@@ -1,0 +1,22 @@
+"""Pictures. Every function takes an ``ax`` or makes one, and returns it.
+
+``style``: colours, markers, outlines, the same in every picture. Then one file a thing that people
+would rather look at than read: ``explanation``, ``posterior``, ``template``, ``trace``.
+"""
+
+from partwise.plotting.explanation import plot_explanation
+from partwise.plotting.posterior import plot_assignment, plot_poses
+from partwise.plotting.style import CLUTTER, MARKERS, PALETTE
+from partwise.plotting.template import plot_template
+from partwise.plotting.trace import plot_trace
+
+__all__ = [
+    "CLUTTER",
+    "MARKERS",
+    "PALETTE",
+    "plot_assignment",
+    "plot_explanation",
+    "plot_poses",
+    "plot_template",
+    "plot_trace",
+]
