@@ -7,17 +7,18 @@ import json
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
+from time import perf_counter
 from typing import Any, TypeVar
 
 import partwise
 from partwise._checks import InputError
 from partwise.files import replacing
 
-__all__ = ["code_digest", "keep", "make_folder"]
+__all__ = ["code_digest", "keep", "make_folder", "seconds_spent"]
 
 T = TypeVar("T")
 
-NOT_RESULTS = ("cli", "paper", "plotting")
+NOT_RESULTS = ("cli", "movies", "paper", "plotting", "report")
 """Parts of the package on which no result depends."""
 
 
@@ -39,11 +40,25 @@ def keep(
             return read(kept["result"])
     except (OSError, ValueError, KeyError, TypeError):
         pass  # not there yet, or damaged: it is made again
+    start = perf_counter()
     result = compute()
+    seconds = perf_counter() - start
     make_folder(path.parent)
     with replacing(path) as part:
-        part.write_text(json.dumps({"options": options, "result": write(result)}))
+        kept = {"options": options, "seconds": seconds, "result": write(result)}
+        part.write_text(json.dumps(kept))
     return result
+
+
+def seconds_spent(folder: Path) -> float:
+    """How long it took to make what :func:`keep` keeps in ``folder``, over all runs."""
+    total = 0.0
+    for path in sorted(folder.glob("*.json")):
+        try:
+            total += float(json.loads(path.read_text())["seconds"])
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # another's file, or a damaged one: it will be made again
+    return total
 
 
 def make_folder(path: Path) -> None:

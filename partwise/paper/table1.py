@@ -34,7 +34,7 @@ from partwise.paper.published import (
     recorded_folder,
     recorded_name,
 )
-from partwise.paper.tables import Grid, Row, write_report
+from partwise.paper.tables import Grid, Measured, Row, write_report
 from partwise.sampling import simulate_constellations
 from partwise.scenes import LabelledScenes
 from partwise.solvers import Solver, named
@@ -313,7 +313,7 @@ def _sweep_grids(rows: list[Row]) -> Iterator[Grid]:
         for metric in METRICS:
             for method in _unique(here, "method"):
                 cells = {
-                    r["beta"]: f"{r['ours']:.3f} ± {r['standard_error']:.3f}"
+                    r["beta"]: Measured(r["ours"], r["standard_error"])
                     for r in here
                     if (r["metric"], r["method"]) == (metric, method)
                 }
@@ -352,8 +352,7 @@ def _unique(rows: list[Row], key: str) -> list[Any]:
     return list(dict.fromkeys(r[key] for r in rows))
 
 
-def _figure(row: Row) -> str:
-    ours = f"{row['ours']:.3f} ± {row['standard_error']:.3f}"
-    if row["reference_value"] is None:
-        return ours
-    return f"{ours} ({row['reference']} {row['reference_value']:.3f}, {row['difference']:+.3f})"
+def _figure(row: Row) -> Measured:
+    more = row["metric"] != "variation_of_information"
+    ours, error, name = row["ours"], row["standard_error"], row["reference"] or "paper"
+    return Measured(ours, error, row["reference_value"], name, more)
