@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from partwise.evaluation import evaluate
     from partwise.files import read_labelled, read_scenes, write_explanations, write_labelled
     from partwise.inference import infer
+    from partwise.learning import Learned, learn, procrustes
     from partwise.model import Model, Noise, PosePrior, constellations
     from partwise.posterior import Detection, Explanation, Explanations, Posterior
     from partwise.sampling import simulate_constellations
@@ -37,6 +38,7 @@ _HOMES = {
     "partwise.evaluation": ("evaluate",),
     "partwise.files": ("read_labelled", "read_scenes", "write_explanations", "write_labelled"),
     "partwise.inference": ("infer",),
+    "partwise.learning": ("Learned", "learn", "procrustes"),
     "partwise.model": ("Model", "Noise", "PosePrior", "constellations"),
     "partwise.posterior": ("Detection", "Explanation", "Explanations", "Posterior"),
     "partwise.sampling": ("simulate_constellations",),
@@ -61,6 +63,7 @@ __all__ = [
     "Explanations",
     "InputError",
     "LabelledScenes",
+    "Learned",
     "Model",
     "Noise",
     "Packing",
@@ -75,7 +78,9 @@ __all__ = [
     "constellations",
     "evaluate",
     "infer",
+    "learn",
     "poses",
+    "procrustes",
     "read_labelled",
     "read_scenes",
     "shapes",

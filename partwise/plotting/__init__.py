@@ -1,10 +1,12 @@
 """Pictures. Every function takes an ``ax`` or makes one, and returns it.
 
 ``style``: colours, markers, outlines, the same in every picture. Then one file a thing that people
-would rather look at than read: ``explanation``, ``posterior``, ``template``, ``trace``.
+would rather look at than read: ``explanation``, ``learning``, ``posterior``, ``template``,
+``trace``.
 """
 
 from partwise.plotting.explanation import plot_explanation
+from partwise.plotting.learning import plot_learned, plot_learning
 from partwise.plotting.posterior import plot_assignment, plot_poses
 from partwise.plotting.style import CLUTTER, MARKERS, PALETTE
 from partwise.plotting.template import plot_template
@@ -16,6 +18,8 @@ __all__ = [
     "PALETTE",
     "plot_assignment",
     "plot_explanation",
+    "plot_learned",
+    "plot_learning",
     "plot_poses",
     "plot_template",
     "plot_trace",

@@ -1,0 +1,12 @@
+"""Learning templates (sec. 6, App. B), and models from scenes of several unknown objects.
+
+``examples``: scenes as arrays. ``geometry``, ``appearance``, ``meanfield``: E-steps and their
+moments. ``em``: the loop. ``symmetry``: hypotheses about symmetric templates. ``single``: one
+template, from scenes that show it alone. ``procrustes``: templates compared. ``bound``: how well
+any method could do.
+"""
+
+from partwise.learning.procrustes import Alignment, procrustes
+from partwise.learning.single import Learned, learn
+
+__all__ = ["Alignment", "Learned", "learn", "procrustes"]
