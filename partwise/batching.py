@@ -25,17 +25,23 @@ def _workers() -> int:
     return max(1, min(len(affinity(0)) if affinity else os.cpu_count() or 1, 8))
 
 
-def in_chunks(function: Callable[[Any, int], Any], arrays: Any, largest: int = SIZES[-1]) -> Any:
+def in_chunks(
+    function: Callable[[Any, int], Any],
+    arrays: Any,
+    largest: int = SIZES[-1],
+    smallest: int = SIZES[0],
+) -> Any:
     """``function(arrays, count)`` over the leading axis of a pytree of arrays, chunk by chunk.
 
     ``function`` gets chunks padded (by their first row) to one of ``SIZES`` and the number of rows
-    that count, and returns a pytree with the same leading axis.
+    that count, and returns a pytree with the same leading axis. ``smallest`` is for functions that
+    are dear to compile and do not mind padding.
     """
     leaves = jax.tree.leaves(arrays)
     rows, workers = len(leaves[0]), _workers()
     share = max(min(-(-rows // workers), largest), 1)
-    size = min(s for s in (*SIZES, largest) if s >= share and s <= largest)
-    size = 1 if rows == 1 else size
+    least = 1 if rows == 1 else share
+    size = min(s for s in (*SIZES, largest) if max(least, smallest) <= s <= largest)
     step = min(size, share)
 
     def one(start: int) -> Any:

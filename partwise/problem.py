@@ -20,7 +20,16 @@ from partwise.frames import Frames, canonical_order, scene_frames, template_fram
 from partwise.model import Model
 from partwise.scenes import SceneBatch
 
-__all__ = ["MeanField", "Problem", "Slots", "Solution", "check", "problems", "slots_of"]
+__all__ = [
+    "MeanField",
+    "Problem",
+    "Slots",
+    "Solution",
+    "check",
+    "fewest_at_once",
+    "problems",
+    "slots_of",
+]
 
 Array = np.ndarray
 
@@ -182,6 +191,15 @@ class Solution(NamedTuple):
     variational: MeanField | None = None
 
 
+FEWEST_AT_ONCE = 64
+"""Scenes with appearance go through compiled code at least so many at once."""
+
+
+def fewest_at_once(model: Model) -> int:
+    """The smallest chunk of scenes worth a compilation of its own (``batching.in_chunks``)."""
+    return 1 if model.templates[0].appearance is None else FEWEST_AT_ONCE
+
+
 def check(model: Model, batch: SceneBatch) -> None:
     """One clear sentence if ``batch`` cannot have come from ``model``."""
     finite("scenes: points", batch.parts)
@@ -219,8 +237,14 @@ def check(model: Model, batch: SceneBatch) -> None:
                 )
 
 
-def _padded_size(count: int) -> int:
-    """Scenes of up to 16 points keep their size; larger ones are padded to a few sizes."""
+def _padded_size(model: Model, count: int) -> int:
+    """Scenes of up to 16 points keep their size; larger ones are padded to a few sizes.
+
+    With appearance, whatever is compiled is dear: scenes are padded to whole objects.
+    """
+    if model.templates[0].appearance is not None:
+        whole = max(map(len, model.templates))
+        return -(-count // whole) * whole
     if count <= 16:
         return count
     step = 2 ** max(int(np.log2(count)) - 2, 2)
@@ -241,7 +265,7 @@ def problems(model: Model, batch: SceneBatch) -> list[Problem]:
 
 
 def _problem(model, slots, batch, kinds, index, count: int) -> Problem:
-    size = _padded_size(count)
+    size = _padded_size(model, count)
     dim, g = model.pose.scene_dim, model.part_size
     rows = batch.offsets[index][:, None] + np.arange(count)
     parts = batch.parts[rows]

@@ -154,9 +154,24 @@ def update_poses(
         slots, weight[:, None, None] * _gram(slots, lam)
     )
     right = (d0_inverse * prior_mean)[None] + beta * by_object(slots, votes)
-    covariance, logdet = inverse_and_logdet(precision_matrix)
+    covariance, logdet = _inverse(precision_matrix, slots.pose_dim)
     mean = total(covariance * right[:, None], 2)
     return Poses(mean, precision_matrix, covariance, logdet)
+
+
+def _inverse(
+    precision: Float[Array, "K d d *b"], pose: int
+) -> tuple[Float[Array, "K d d *b"], Float[Array, "K *b"]]:
+    """Lambda_k^-1 and log |Lambda_k|: geometry and appearance do not mix (sec. 3, F_kn)."""
+    if pose == precision.shape[1]:
+        return inverse_and_logdet(precision)
+    geometry, first = inverse_and_logdet(precision[:, :pose, :pose])
+    looks, second = inverse_and_logdet(precision[:, pose:, pose:])
+    none = [(0, 0)] * (precision.ndim - 3)
+    factors = precision.shape[1] - pose
+    upper = jnp.pad(geometry, [(0, 0), (0, factors), (0, factors), *none])
+    lower = jnp.pad(looks, [(0, 0), (pose, 0), (pose, 0), *none])
+    return upper + lower, first + second
 
 
 def expected_log_likelihood(
@@ -264,10 +279,10 @@ def kl_poses(slots: Slots, poses: Poses, prior_mean: Float[Array, "d *b"]) -> Fl
     return 0.5 * total(inner - d + log_d0 + poses.logdet, 0)
 
 
-def sparse(slots: Slots, r: Float[Array, "M N *b"]) -> Array:
+def sparse(slots: Slots, r: Float[Array, "M N *b"], least: int = 2) -> Array:
     """Whether R keeps the sparsity constraint of sec. 7.1.1.
 
-    It does not where some object holds a part with r > 0.9, but fewer than two parts in all.
+    It does not where some object holds a part with r > 0.9, but fewer than ``least`` parts in all.
     """
     weight = by_object(slots, total(r, 0))
     strongest = largest(r, 0)
@@ -275,6 +290,6 @@ def sparse(slots: Slots, r: Float[Array, "M N *b"]) -> Array:
     top = jnp.stack(
         [largest(strongest[j - n : j], 0) for j, n in zip(stops, slots.sizes, strict=True)]
     )
-    # A template of one part can hold no two.
-    least = over(jnp.minimum(jnp.asarray(slots.sizes), 2) - 1e-2, r.ndim - 2)
-    return ~jax.lax.reduce_or((top > 0.9) & (weight < least), axes=(0,))
+    # A template of one part can hold no more.
+    enough = over(jnp.minimum(jnp.asarray(slots.sizes), least) - 1e-2, r.ndim - 2)
+    return ~jax.lax.reduce_or((top > 0.9) & (weight < enough), axes=(0,))

@@ -15,7 +15,14 @@ from partwise.inference import PoseChange, user_order
 from partwise.model import Model
 from partwise.problem import check, problems
 from partwise.scenes import SceneBatch
-from partwise.solvers.variational import Variational, anneal, start_state, update
+from partwise.solvers.variational import (
+    Setting,
+    Variational,
+    anneal,
+    first_r,
+    start_state,
+    update,
+)
 
 __all__ = ["Trace", "trace"]
 
@@ -66,7 +73,8 @@ def trace(
     problem = problems(model, batch)[0]
     prior, slots = solver.match_prior(problem), problem.slots
     seen = jax.tree.map(lambda a: jnp.asarray(a[0]), solver.observed(problem))
-    r = solver.starts(problem, seed)[..., restart * solver.attempts] * seen.mass[:-1, None]
+    first = first_r(solver, Setting.of(problem), slots, seen, solver.starts(problem, seed))
+    r = first[:, :, restart * solver.attempts] * seen.mass[:-1, None]
     state = start_state(slots, prior, r, solver.beta)
     rows: list[tuple[Array, ...]] = []
     while not state.done:
@@ -75,7 +83,7 @@ def trace(
             state, poses, _ = _update(solver, prior, slots, seen, state)
             kept = (state.r, poses.mean, poses.precision, state.beta, state.elbo)
             rows.append(tuple(np.asarray(a, float) for a in kept))
-        state = anneal(solver, before, state)
+        state = anneal(solver, solver.growth, before, state)
     r, mean, precision, beta, elbo = (np.stack(column) for column in zip(*rows, strict=True))
     objects, columns, owner = user_order(problem)
     back = np.argsort(problem.order[0, : problem.count[0]])

@@ -17,7 +17,7 @@ from partwise._small import over
 from partwise._types import Array
 from partwise.batching import in_chunks
 from partwise.frames import object_radius, scene_radius
-from partwise.problem import MeanField, Problem, Slots, Solution
+from partwise.problem import MeanField, Problem, Slots, Solution, fewest_at_once
 from partwise.solvers.lanes import run_lanes
 from partwise.solvers.mean_field import (
     Matching,
@@ -32,6 +32,7 @@ from partwise.solvers.mean_field import (
     sparse,
     update_poses,
 )
+from partwise.solvers.starting import random_starts, vote_starts
 
 __all__ = ["State", "Variational", "update"]
 
@@ -62,10 +63,13 @@ class State(NamedTuple):
 class Variational:
     """GCM-DS (``prior="ds"``) or GCM-GMM (``"gmm"``), Algorithm 2.
 
-    From each of ``restarts`` random R, beta goes from ``beta`` to 1, doubling each time the ELBO
-    changes by less than ``tolerance`` an update (looked at every ``check_every`` updates); the best
-    ELBO wins. A solution that breaks the sparsity constraint of sec. 7.1.1 is drawn afresh, at most
-    ``attempts`` times.
+    From each of ``restarts`` first R, beta goes from ``beta`` to 1, times ``growth`` each time the
+    ELBO changes by less than ``tolerance`` an update (looked at every ``check_every`` updates); the
+    best ELBO wins. A solution that breaks the sparsity constraint of sec. 7.1.1 is drawn afresh, at
+    most ``attempts`` times.
+
+    ``init``: each first R is random, or follows from the votes of the parts, where one part fixes
+    a pose (``solvers/starting.py``); a low ``beta`` would melt it down again.
 
     ``precision`` is lambda in the solvers' frame. None takes it from the model's noise where that
     is known, else the paper's 1e4. ``follow_scale`` lets it fall with the square of each object's
@@ -78,6 +82,8 @@ class Variational:
     prior: Literal["ds", "gmm"] = "ds"
     restarts: int = 5
     beta: float = 0.05
+    growth: float = 2.0
+    init: Literal["random", "votes"] = "random"
     precision: float | None = None
     follow_scale: bool = False
     tolerance: float = 3e-2
@@ -89,11 +95,14 @@ class Variational:
 
     def __post_init__(self):
         one_of("prior", self.prior, {"ds", "gmm"})
+        one_of("init", self.init, {"random", "votes"})
         for name in ("restarts", "sweeps", "check_every", "max_updates", "attempts", "lanes"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1; got {getattr(self, name)}.")
         if not 0 < self.beta <= 1:
             raise InputError(f"beta must lie in (0, 1]; got {self.beta}.")
+        if not 1 < self.growth < np.inf:
+            raise InputError(f"growth must be a number above 1; got {self.growth}.")
         if not self.tolerance > 0:
             raise InputError(f"tolerance must be positive; got {self.tolerance}.")
         if self.precision is not None and not self.precision > 0:
@@ -102,10 +111,19 @@ class Variational:
     def solve(self, problem: Problem, seed: int = 0) -> Solution:
         """Explain every scene of ``problem``."""
         prior = self.match_prior(problem)
-        # beta is an argument, not an option of the compiled program: a sweep compiles once.
-        fixed, beta = replace(self, beta=1.0), np.float32(self.beta)
-        run = partial(_solve, fixed, prior, problem.slots, self.starts(problem, seed), beta)
-        solved = in_chunks(run, self.observed(problem))
+        slots, setting = problem.slots, Setting.of(problem)
+        starts, first = self.starts(problem, seed), replace(self, beta=1.0, growth=2.0)
+        # The schedule is an argument, not an option of the compiled program: a sweep over it, and
+        # over where R starts, compiles once.
+        schedule = np.float32(self.beta), np.float32(self.growth)
+        fixed = replace(first, init="random")
+
+        def run(seen: Observed, count: int) -> Solved:
+            r = _first_r(first, setting, slots, seen, starts)
+            return _solve(fixed, prior, setting, slots, r, schedule, seen, count)
+
+        smallest = fewest_at_once(problem.model)
+        solved = in_chunks(run, self.observed(problem), smallest=smallest)
         return explain(problem, solved, prior.slack)
 
     def observed(self, problem: Problem) -> Observed:
@@ -146,14 +164,57 @@ class Variational:
         return 1.0 / np.maximum(sigma**2, 1.0 / LAMBDA)
 
     def starts(self, problem: Problem, seed: int) -> np.ndarray:
-        """Random R for every restart and attempt (last axis): U[0,1], rows normalised.
+        """What is random in the first R of every restart and attempt (the last axis).
 
         The same for every scene, so that a scene's answer does not depend on its neighbours.
+        ``init="random"``: R itself, (M, N, starts). ``"votes"``: a number for each object,
+        (K, starts), that draws its vote.
         """
         rng = np.random.default_rng([seed, problem.size])
-        shape = (self.restarts * self.attempts, problem.size, len(problem.slots.object))
-        r = rng.random(shape, np.float32)
-        return np.moveaxis(r / r.sum(2, keepdims=True), 0, -1)
+        count = self.restarts * self.attempts
+        if self.init == "random":
+            return random_starts((count, problem.size, len(problem.slots.object)), rng)
+        if problem.model.pose.basis_size(problem.model.part_size) > 1:
+            raise InputError(
+                'init="votes" needs parts that fix a pose each: give parts size and orientation, '
+                'or use init="random".'
+            )
+        return rng.random((len(problem.slots.sizes), count), np.float32)
+
+
+class Setting(NamedTuple):
+    """What the compiled code knows of a model.
+
+    ``templates``: that of each object. ``least``: how many parts an object must hold in the
+    sparsity constraint.
+    """
+
+    templates: tuple[int, ...]
+    least: int
+
+    @classmethod
+    def of(cls, problem: Problem) -> Setting:
+        """The setting of a problem: as in the paper an object holds two parts at the least.
+
+        But where parts may be missing and one fixes a pose, it may well show one only.
+        """
+        model = problem.model
+        basis = model.pose.basis_size(model.part_size)
+        least = min(2, basis) if model.missing else 2
+        return cls(tuple(problem.slots.template.tolist()), least)
+
+
+def first_r(
+    solver: Variational, setting: Setting, slots: Slots, seen: Observed, starts: Array
+) -> Float[Array, "M N A *b"]:
+    """The first R of every restart and attempt, for every scene."""
+    if solver.init == "random":
+        batch = seen.precision.shape
+        return jnp.broadcast_to(over(jnp.asarray(starts), len(batch)), (*starts.shape, *batch))
+    votes = partial(vote_starts, setting.templates)
+    for _ in range(seen.precision.ndim):
+        votes = jax.vmap(votes, (None, -1, None), -1)
+    return votes(slots, seen, starts)
 
 
 def update(
@@ -183,12 +244,12 @@ def update(
     return new, poses, q
 
 
-def anneal(solver: Variational, before: State, now: State) -> State:
+def anneal(solver: Variational, growth: Array | float, before: State, now: State) -> State:
     """The end of the loop of Algorithm 2: has the ELBO converged, and what then."""
     settled = jnp.abs(now.elbo - before.elbo) < solver.tolerance * solver.check_every
     done = (settled & (before.beta >= 1.0)) | (now.updates >= solver.max_updates)
     return now._replace(
-        beta=jnp.where(settled, jnp.minimum(2.0 * before.beta, 1.0), before.beta),
+        beta=jnp.where(settled, jnp.minimum(growth * before.beta, 1.0), before.beta),
         # The ELBO at another beta is no reference.
         elbo=jnp.where(settled & ~done, -jnp.inf, now.elbo),
         done=done.astype(jnp.float32),
@@ -204,6 +265,13 @@ def start_state(slots: Slots, prior: MatchPrior, r: Float[Array, "M N *b"], beta
     return State(r, columns, pose, zero + beta, zero - jnp.inf, zero, zero)
 
 
+@partial(jax.jit, static_argnames=("solver", "setting"))
+def _first_r(solver: Variational, setting: Setting, slots: Slots, seen: Observed, starts: Array):
+    """:func:`first_r` for scenes that come batch first."""
+    seen = jax.tree.map(lambda a: jnp.moveaxis(a, 0, -1), seen)
+    return first_r(solver, setting, slots, seen, starts)
+
+
 class Solved(NamedTuple):
     """The best restart of each scene, batch first."""
 
@@ -215,24 +283,31 @@ class Solved(NamedTuple):
     converged: Any
 
 
-@partial(jax.jit, static_argnames=("solver", "prior"))
+@partial(jax.jit, static_argnames=("solver", "prior", "setting"))
 def _solve(
     solver: Variational,
     prior: MatchPrior,
+    setting: Setting,
     slots: Slots,
-    starts: Float[Array, "M N A"],
-    beta: Float[Array, ""],
+    first: Float[Array, "M N A S"],
+    schedule: tuple[Float[Array, ""], Float[Array, ""]],
     seen: Observed,
     count: int,
 ) -> Solved:
-    """All restarts of ``count`` scenes, through lanes; then the best of each."""
+    """All restarts of ``count`` scenes, through lanes; then the best of each.
+
+    ``first`` are the first R of every restart and attempt; ``schedule`` is the first beta, and what
+    it is multiplied by.
+    """
     seen = jax.tree.map(lambda a: jnp.moveaxis(a, 0, -1), seen)
     scenes = seen.precision.shape[0]
+    beta, growth = schedule
 
     def load(job, attempt):
         scene, restart = job // solver.restarts, job % solver.restarts
         here = jax.tree.map(lambda a: jnp.take(a, scene, axis=-1), seen)
-        r = jnp.take(starts, restart * solver.attempts + attempt, axis=-1)
+        chosen = restart * solver.attempts + attempt
+        r = first[:, :, chosen, scene]
         return here, start_state(slots, prior, r * here.mass[:-1, None], beta)
 
     def advance(lane):
@@ -242,15 +317,17 @@ def _solve(
             def one(_, now):
                 return update(solver, prior, slots, here, now)[0]
 
-            return anneal(solver, before, jax.lax.fori_loop(0, solver.check_every, one, before))
+            return anneal(
+                solver, growth, before, jax.lax.fori_loop(0, solver.check_every, one, before)
+            )
 
         state = jax.lax.fori_loop(0, LEGS, leg, state)
         done = state.done > 0
-        return (here, state), done, ~sparse(slots, state.r)
+        return (here, state), done, ~sparse(slots, state.r, setting.least)
 
     def harvest(lane):
         _, state = lane
-        return state._replace(done=sparse(slots, state.r).astype(jnp.float32))
+        return state._replace(done=sparse(slots, state.r, setting.least).astype(jnp.float32))
 
     kept = run_lanes(
         load,

@@ -13,7 +13,7 @@ from partwise._checks import InputError
 from partwise._types import Array
 from partwise.batching import in_chunks
 from partwise.model import Model
-from partwise.problem import Problem
+from partwise.problem import Problem, fewest_at_once
 from partwise.solvers.ransac.bases import BIG_SCENE
 
 __all__ = ["Options", "Scene", "Scenes", "options", "over_scenes", "scene", "tolerance2"]
@@ -103,7 +103,8 @@ def over_scenes(problem: Problem, search: Callable[[Scenes], Any]) -> Any:
     """``search`` on all scenes of a problem, chunk by chunk."""
     scenes = Scenes(problem.points[..., : problem.model.part_size], problem.kind, problem.count)
     largest = 256 if problem.size <= BIG_SCENE else 16
-    return in_chunks(lambda chunk, _: search(chunk), scenes, largest)
+    smallest = min(fewest_at_once(problem.model), largest)
+    return in_chunks(lambda chunk, _: search(chunk), scenes, largest, smallest)
 
 
 def scene(scenes: Scenes, tol2, dim: int, free: Bool[Array, "M B"] | None = None) -> Scene:
