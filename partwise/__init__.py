@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from partwise.evaluation import evaluate
     from partwise.files import read_labelled, read_scenes, write_explanations, write_labelled
     from partwise.inference import infer
-    from partwise.learning import Learned, learn, procrustes
+    from partwise.learning import Learned, LearnedModel, learn, learn_model, procrustes
     from partwise.model import Model, Noise, PosePrior, constellations
     from partwise.posterior import Detection, Explanation, Explanations, Posterior
     from partwise.sampling import simulate_constellations
@@ -38,7 +38,7 @@ _HOMES = {
     "partwise.evaluation": ("evaluate",),
     "partwise.files": ("read_labelled", "read_scenes", "write_explanations", "write_labelled"),
     "partwise.inference": ("infer",),
-    "partwise.learning": ("Learned", "learn", "procrustes"),
+    "partwise.learning": ("Learned", "LearnedModel", "learn", "learn_model", "procrustes"),
     "partwise.model": ("Model", "Noise", "PosePrior", "constellations"),
     "partwise.posterior": ("Detection", "Explanation", "Explanations", "Posterior"),
     "partwise.sampling": ("simulate_constellations",),
@@ -64,6 +64,7 @@ __all__ = [
     "InputError",
     "LabelledScenes",
     "Learned",
+    "LearnedModel",
     "Model",
     "Noise",
     "Packing",
@@ -79,6 +80,7 @@ __all__ = [
     "evaluate",
     "infer",
     "learn",
+    "learn_model",
     "poses",
     "procrustes",
     "read_labelled",

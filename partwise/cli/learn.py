@@ -13,7 +13,7 @@ from partwise.cli.app import app, plain_errors
 from partwise.cli.output import console, progress_bar
 
 if TYPE_CHECKING:
-    from partwise.learning import Learned
+    from partwise.learning import Learned, LearnedModel
 
 __all__ = ["learn"]
 
@@ -22,7 +22,21 @@ __all__ = ["learn"]
 @plain_errors
 def learn(
     scenes: options.ScenesArgument,
-    parts: Annotated[int, typer.Option(help="How many parts the object has.", min=1)],
+    parts: Annotated[
+        str | None,
+        typer.Option(
+            help="How many parts the object has; with several objects, one number for all or one "
+            "each, as in 4,3.  [default, with several objects: to be found out]"
+        ),
+    ] = None,
+    objects: Annotated[
+        int | None,
+        typer.Option(
+            help="How many objects there are, where scenes show any of them, several times or not "
+            "at all.  [default: every scene shows the one object]",
+            min=1,
+        ),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="Write the model to this JSON file.")
     ] = None,
@@ -46,38 +60,71 @@ def learn(
     seed: options.SeedOption = 0,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Learn a template from scenes that each show one object, in any pose, parts in any order.
+    """Learn templates from scenes: of one object alone, or of several unknown ones.
 
-    Labels in the file are not looked at. The model that -o writes is what infer takes as --model.
+    Objects may be in any pose and parts in any order; labels in the file are not looked at. The
+    model that -o writes is what infer takes as --model.
     """
     from partwise import learning
-    from partwise._checks import one_of
+    from partwise._checks import InputError, one_of
     from partwise.files import read_scenes
 
     one_of("--noise", noise, ("template", "scene"))
+    sizes = _numbers(parts)
+    several = objects is not None or len(sizes) != 1
+    if several and (noise == "scene" or missing or factors is not None or not symmetry):
+        raise InputError(
+            "--noise, --missing, --factors and --no-symmetry are for scenes of one object; leave "
+            "them out where there are several."
+        )
+    options.cache_compilations()
     batch = read_scenes(scenes)
     with progress_bar("iterations", None) as progress:
-        found = learning.learn(
-            batch,
-            parts,
-            noise="scene" if noise == "scene" else "template",
-            symmetry=symmetry,
-            missing=missing,
-            factors=factors,
-            name=name,
-            seed=seed,
-            progress=progress,
-        )
+        if several:
+            given: Any = sizes if len(sizes) > 1 else sizes[0] if sizes else None
+            found = learning.learn_model(batch, given, objects, seed=seed, progress=progress)
+            templates, model = found.templates, found.model
+        else:
+            found = learning.learn(
+                batch,
+                sizes[0],
+                noise="scene" if noise == "scene" else "template",
+                symmetry=symmetry,
+                missing=missing,
+                factors=factors,
+                name=name,
+                seed=seed,
+                progress=progress,
+            )
+            templates, model = (found,), found.model()
     if out is not None:
-        found.model().save(out)
+        model.save(out)
         typer.echo(f"the model is in {out}", err=True)
     if as_json:
-        typer.echo(json.dumps(summary([found])))
+        typer.echo(json.dumps(_summary(found, templates)))
     else:
-        print_learned([found])
+        _print(found, templates)
 
 
-def summary(found: list[Learned]) -> dict[str, Any]:
+def _numbers(text: str | None) -> list[int]:
+    """``--parts``: numbers, separated by commas."""
+    from partwise._checks import InputError
+
+    try:
+        return [] if text is None else [int(number) for number in text.split(",")]
+    except ValueError:
+        raise InputError(
+            f"--parts must be a whole number, or several separated by commas; got {text!r}."
+        ) from None
+
+
+def _elbo(found: Learned | LearnedModel) -> tuple[float, ...]:
+    from partwise.learning import Learned
+
+    return found.elbo if isinstance(found, Learned) else found.evidence
+
+
+def _summary(found: Learned | LearnedModel, templates: tuple[Learned, ...]) -> dict[str, Any]:
     """What --json prints."""
     return {
         "objects": [
@@ -90,21 +137,21 @@ def summary(found: list[Learned]) -> dict[str, Any]:
                 "symmetry": dict(one.symmetry),
                 "examples": one.examples,
             }
-            for one in found
+            for one in templates
         ],
-        "precision": found[0].precision,
-        "iterations": found[0].iterations,
-        "elbo": found[0].elbo[-1],
-        "converged": found[0].converged,
+        "precision": found.precision,
+        "iterations": found.iterations,
+        "elbo": _elbo(found)[-1],
+        "converged": found.converged,
     }
 
 
-def print_learned(found: list[Learned]) -> None:
+def _print(found: Learned | LearnedModel, templates: tuple[Learned, ...]) -> None:
     """The parts of every template, and how it was learned."""
     from rich.table import Table
 
     out = console()
-    for one in found:
+    for one in templates:
         table = Table(title=one.name, box=None, pad_edge=False, title_justify="left")
         headings = ("part", "type", "x", "y") if one.types else ("part", "x", "y")
         for heading in headings:
@@ -116,6 +163,9 @@ def print_learned(found: list[Learned]) -> None:
         symmetry = ", ".join(f"{name} {weight:.2f}" for name, weight in one.symmetry)
         out.print(
             f"sigma {one.sigma:.4f} (the template's radius is 1) from {one.examples} examples; "
-            f"{one.iterations} iterations, ELBO {one.elbo[-1]:.2f}; symmetry: {symmetry}",
+            f"symmetry: {symmetry}\n",
             highlight=False,
         )
+    out.print(f"{found.iterations} iterations, ELBO {_elbo(found)[-1]:.2f}", highlight=False)
+    if not found.converged:
+        out.print("not converged", highlight=False)

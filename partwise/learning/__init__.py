@@ -2,11 +2,12 @@
 
 ``examples``: scenes as arrays. ``geometry``, ``appearance``, ``meanfield``: E-steps and their
 moments. ``em``: the loop. ``symmetry``: hypotheses about symmetric templates. ``single``: one
-template, from scenes that show it alone. ``procrustes``: templates compared. ``bound``: how well
-any method could do.
+template, from scenes that show it alone. ``discovery``, ``mixed``: several, from scenes that show
+any of them. ``procrustes``: templates compared. ``bound``: how well any method could do.
 """
 
+from partwise.learning.mixed import LearnedModel, learn_model
 from partwise.learning.procrustes import Alignment, procrustes
 from partwise.learning.single import Learned, learn
 
-__all__ = ["Alignment", "Learned", "learn", "procrustes"]
+__all__ = ["Alignment", "Learned", "LearnedModel", "learn", "learn_model", "procrustes"]
