@@ -22,7 +22,13 @@ def _table1(out: str | Path, **options: Any) -> list[Any]:
     return run(out, **options)
 
 
-EXPERIMENTS: dict[str, Callable[..., list[Any]]] = {"table1": _table1}
+def _faces(out: str | Path, **options: Any) -> list[Any]:
+    from partwise.paper.faces import run
+
+    return run(out, **options)
+
+
+EXPERIMENTS: dict[str, Callable[..., list[Any]]] = {"table1": _table1, "faces": _faces}
 """Every experiment by name; each is imported when it is run."""
 
 

@@ -1,0 +1,73 @@
+"""The experiment on faces: its files, its figures, and that finished cells are not redone."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from partwise.faces import write_basis
+from partwise.paper import faces as experiment
+from partwise.paper.faces import Cell, Experiment
+from partwise.paper.published import FACES_ASSIGNMENT, PHOTOFIT_BASIS
+from tests.small_faces import small_model
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """The experiment on the small model, two kinds of scenes, its figures and files."""
+    folder = tmp_path_factory.mktemp("faces")
+    write_basis(folder / PHOTOFIT_BASIS, small_model())
+    options = {"data": folder, "sources": ("photofit",), "kinds": ((2, False),), "seed": 3}
+    told = []
+    patch = pytest.MonkeyPatch()
+    patch.setattr(experiment, "write_pictures", lambda *args: [])
+    tables = experiment.run(
+        folder, scenes=4, progress=lambda done, total=None: told.append((done, total)), **options
+    )
+    yield folder, options, told, tables
+    patch.undo()
+
+
+def test_files_and_figures(report):
+    folder, _, told, tables = report
+    rows = json.loads((folder / "faces.json").read_text())["rows"]
+    assert [r["solver"] for r in rows] == [*experiment.REBUILT, *experiment.ONLY_ASSIGNED]
+    for row in rows:
+        assert row["scenes"] == 4
+        assert (
+            row["paper_assignment_accuracy"] == FACES_ASSIGNMENT[row["solver"].split("-")[0]]["2"]
+        )
+        assert (row["rmse_mean"] is None) == (row["solver"] == "vi-random")
+    with (folder / "faces.csv").open() as file:
+        assert len(list(csv.DictReader(file))) == len(rows)
+    page = (folder / "faces.md").read_text()
+    assert len(tables) == page.count("\n## ")
+    assert told[0] == (0, 4)
+    assert sum(done for done, _ in told) == 4
+
+
+def test_the_tables_show_what_was_measured(report):
+    folder, options, _, _ = report
+    cell = Cell("photofit", 2, False)
+    kept = json.loads((folder / "faces.cells" / f"{cell.name}.json").read_text())["result"]
+    page = (folder / "faces.md").read_text()
+    errors = np.array(kept["ransac"]["errors"])
+    assert f"{errors.mean():.4f} ± {errors.std():.4f}" in page
+    below = (np.array(kept["vi"]["errors"]) < errors).mean()
+    assert f"| PhotoFit model | 2 | {below:.1%} |" in page
+    assert Experiment(folder, 4, **options).measured(cell) == kept
+
+
+def test_finished_cells_are_not_redone(report, monkeypatch):
+    folder, options, _, _ = report
+    before = (folder / "faces.json").read_text()
+    monkeypatch.setattr(Experiment, "_measure", lambda *args: pytest.fail("done again"))
+    experiment.run(folder, scenes=4, **options)
+    assert (folder / "faces.json").read_text() == before
+    with pytest.raises(pytest.fail.Exception):
+        experiment.run(folder, scenes=4, **{**options, "seed": 4})
+
+
+def test_without_the_photofit_model(tmp_path):
+    assert {c.source for c in Experiment(tmp_path, data=tmp_path).cells()} == {"orl"}
