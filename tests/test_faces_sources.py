@@ -202,9 +202,13 @@ def test_parts_may_stand_in_any_order_and_without_pictures(tmp_path):
         ({"nose_mask": np.zeros((9, 9))}, "nose_mask must be 224 x 224"),
         ({"part_order": np.array(["eyes", "nose", "mouth", "jaw", "ear"])}, "part_order"),
         ({"part_dims": np.array([3, 2, 2, 2, 9])}, "a row for every code"),
-        ({"eyes_basis": np.zeros((1, SIZE, SIZE))}, "eyes_basis must have shape"),
+        ({"eyes_basis": np.zeros((1, SIZE, SIZE))}, "eyes_basis must hold numbers of shape"),
         ({"noise_variance": np.zeros(12)}, "must be positive"),
         ({"mean": np.full(12, np.nan)}, "nan"),
+        ({"mean": np.array(["a"] * 12)}, "mean must hold numbers"),
+        ({"part_xy": np.zeros((4, 2))}, "part_xy must hold a place"),
+        ({"jaw_mask": np.zeros((SIZE, SIZE))}, "'jaw' shows nowhere"),
+        ({"face_mask": np.zeros((SIZE, SIZE))}, "transparent everywhere"),
     ],
 )
 def test_bad_model_files(tmp_path, change, sentence):

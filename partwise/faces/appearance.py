@@ -63,6 +63,10 @@ class FaceModel:
                     f"face model: part {PARTS[n]!r} has {len(basis)} basis images but codes of "
                     f"{features} numbers; both must agree."
                 )
+            if not self.areas[n].any():
+                raise InputError(f"face model: part {PARTS[n]!r} shows nowhere; check its mask.")
+        if not (self.opacity > 0.5).any():
+            raise InputError("face model: the face is transparent everywhere; check its opacity.")
 
     @property
     def stops(self) -> list[int]:
@@ -109,18 +113,22 @@ class FaceModel:
         return self.codes(factors) + noise
 
     @cached_property
-    def _drawing(self) -> tuple[Array, Array, Array]:
-        """The pixels that a face can cover, and their mean and basis images as a matrix."""
-        inside = (self.opacity > 0) | (self.means != 0).any(0)
-        basis = np.concatenate([b[:, inside] for b in self.bases])
-        return inside, self.means[:, inside].sum(0), basis
+    def _drawing(self) -> list[tuple[Array, Array, Array]]:
+        """For every part the pixels it can cover, and their mean and basis images as a matrix."""
+        out = []
+        for mean, basis in zip(self.means, self.bases, strict=True):
+            inside = np.flatnonzero((mean != 0) | (basis != 0).any(0))
+            flat = basis.reshape(len(basis), -1)[:, inside]
+            out.append((inside, mean.ravel()[inside], np.ascontiguousarray(flat)))
+        return out
 
     def picture(self, code: Float[Array, " c"]) -> Float[Array, "H W"]:
         """The face with this code, times its opacity."""
-        inside, mean, basis = self._drawing
-        out = np.zeros((SIZE, SIZE), np.float32)
-        out[inside] = np.clip(mean + code.astype(np.float32) @ basis, 0.0, self.opacity[inside])
-        return out
+        out = np.zeros(SIZE * SIZE, np.float32)
+        codes = np.split(np.asarray(code, np.float32), self.stops[:-1])
+        for mine, (inside, mean, basis) in zip(codes, self._drawing, strict=True):
+            out[inside] += mean + mine @ basis
+        return np.clip(out.reshape(SIZE, SIZE), 0.0, self.opacity)
 
     def portrait(self, code: Float[Array, " c"]) -> Float[Array, "H W"]:
         """The face with this code, on the background."""

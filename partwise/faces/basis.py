@@ -45,10 +45,21 @@ def _model(arrays: dict[str, Any]) -> FaceModel:
     order = [str(name) for name in arrays["part_order"].ravel()]
     if sorted(order) != sorted(PARTS):
         raise InputError(f"part_order must hold {', '.join(PARTS)}; got {', '.join(order)}.")
+    for name in ("loadings", "mean", "noise_variance", "part_dims", "part_xy"):
+        if arrays[name].dtype.kind not in "iuf":
+            raise InputError(f"{name} must hold numbers; got {arrays[name].dtype}.")
     dims = [int(d) for d in arrays["part_dims"].ravel()]
     stops, rows = np.cumsum(dims), [np.asarray(arrays[k], float) for k in _WANTED[:3]]
-    if len(dims) != len(order) or any(len(r) != stops[-1] for r in rows) or rows[0].ndim != 2:
+    if (
+        len(dims) != len(order)
+        or min(dims) < 1
+        or [r.ndim for r in rows] != [2, 1, 1]
+        or any(len(r) != stops[-1] for r in rows)
+    ):
         raise InputError("loadings, mean and noise_variance must have a row for every code.")
+    positions = finite("part_xy", np.asarray(arrays["part_xy"], float))
+    if positions.shape != (len(order), 2):
+        raise InputError(f"part_xy must hold a place for every part; got {positions.shape}.")
     split = [np.split(r, stops[:-1]) for r in rows]
     place = [order.index(part) for part in PARTS]
     means, bases, areas = [], [], []
@@ -57,11 +68,13 @@ def _model(arrays: dict[str, Any]) -> FaceModel:
         mean, basis = FLAT * area, np.zeros((dims[n], SIZE, SIZE), np.float32)
         if f"{part}_basis" in arrays and f"{part}_mean" in arrays:
             mean = _image(arrays, f"{part}_mean")
-            basis = finite(f"{part}_basis", np.asarray(arrays[f"{part}_basis"], float))
-            if basis.shape != (dims[n], SIZE, SIZE):
+            given = arrays[f"{part}_basis"]
+            if given.shape != (dims[n], SIZE, SIZE) or given.dtype.kind not in "iuf":
                 raise InputError(
-                    f"{part}_basis must have shape {(dims[n], SIZE, SIZE)}; got {basis.shape}."
+                    f"{part}_basis must hold numbers of shape {(dims[n], SIZE, SIZE)}; got "
+                    f"{given.dtype} of shape {given.shape}."
                 )
+            basis = finite(f"{part}_basis", given.astype(float))
         means.append(mean)
         bases.append(basis.astype(np.float32))
         areas.append((area > 0.5).astype(np.float32))
@@ -70,12 +83,15 @@ def _model(arrays: dict[str, Any]) -> FaceModel:
         tuple(bases),
         np.clip(_image(arrays, "face_mask"), 0.0, 1.0),
         np.stack(areas),
-        np.asarray(arrays["part_xy"], float)[place],
+        positions[place],
         Appearance(*(tuple(s[n] for n in place) for s in split)),
     )
 
 
 def _image(arrays: dict[str, Any], name: str) -> Array:
+    """A picture among the arrays."""
+    if arrays[name].dtype.kind not in "biuf":
+        raise InputError(f"{name} must hold numbers; got {arrays[name].dtype}.")
     image = np.asarray(arrays[name], float)
     if image.shape != (SIZE, SIZE):
         raise InputError(f"{name} must be {SIZE} x {SIZE} pixels; got {image.shape}.")
