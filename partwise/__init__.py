@@ -18,7 +18,14 @@ if TYPE_CHECKING:
     from partwise.evaluation import evaluate
     from partwise.files import read_labelled, read_scenes, write_explanations, write_labelled
     from partwise.inference import infer
-    from partwise.learning import Learned, LearnedModel, learn, learn_model, procrustes
+    from partwise.learning import (
+        Learned,
+        LearnedModel,
+        compose,
+        learn,
+        learn_model,
+        procrustes,
+    )
     from partwise.model import Model, Noise, PosePrior, constellations
     from partwise.posterior import Detection, Explanation, Explanations, Posterior
     from partwise.sampling import simulate_constellations
@@ -38,7 +45,14 @@ _HOMES = {
     "partwise.evaluation": ("evaluate",),
     "partwise.files": ("read_labelled", "read_scenes", "write_explanations", "write_labelled"),
     "partwise.inference": ("infer",),
-    "partwise.learning": ("Learned", "LearnedModel", "learn", "learn_model", "procrustes"),
+    "partwise.learning": (
+        "Learned",
+        "LearnedModel",
+        "compose",
+        "learn",
+        "learn_model",
+        "procrustes",
+    ),
     "partwise.model": ("Model", "Noise", "PosePrior", "constellations"),
     "partwise.posterior": ("Detection", "Explanation", "Explanations", "Posterior"),
     "partwise.sampling": ("simulate_constellations",),
@@ -76,6 +90,7 @@ __all__ = [
     "Template",
     "Trace",
     "Variational",
+    "compose",
     "constellations",
     "evaluate",
     "infer",

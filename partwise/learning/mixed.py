@@ -19,6 +19,7 @@ import numpy as np
 
 from partwise._checks import InputError, finite
 from partwise.inference import solve
+from partwise.learning.composing import radii_of
 from partwise.learning.discovery import Found, apart, discover
 from partwise.learning.em import Schedule, State, run
 from partwise.learning.examples import Examples, examples_of
@@ -45,9 +46,6 @@ MOST_COPIES = 4
 
 RARE = 0.01
 """What happens in a smaller share of the scenes does not count as something the model allows."""
-
-SMALLEST = 1e-3
-"""A lower noise level is not put into the model."""
 
 STILL = 1e-7
 """EM over the scenes stops when no template changes by a larger SMSE."""
@@ -262,14 +260,8 @@ class _Search:
         return float(np.mean(self.batch.counts - np.array([len(u) for u in self.used])))
 
     def model(self) -> Model:
-        """The model so far.
-
-        Noise is the same for all objects; that says how large they are next to each other.
-        """
-        sigmas = np.maximum([s.sigma for s in self.shapes], SMALLEST)
-        common = float(np.exp(np.log(sigmas).mean()))
-        clear = sigmas.min() > SMALLEST
-        radii = [common / float(s) if clear else 1.0 for s in sigmas]
+        """The model so far."""
+        radii, common = radii_of([s.sigma for s in self.shapes])
         templates = _templates(self.shapes, radii)
         presence = np.mean([s / c for s, c in zip(self.share, self.copies, strict=True)])
         left = self.left()

@@ -16,7 +16,7 @@ from partwise.learning.geometry import SceneNoise, Shape
 from partwise.learning.plane import from_complex
 from partwise.learning.procrustes import Alignment, match_parts, procrustes
 from partwise.learning.symmetry import nearly
-from partwise.model import Model, Noise
+from partwise.model import Model
 from partwise.scenes import SceneBatch
 from partwise.templates import Template
 
@@ -75,10 +75,9 @@ class Learned(Template):
 
     def model(self, **options: Any) -> Model:
         """A model of this object; ``options`` are those of :class:`partwise.Model`."""
-        # Noise that was not there in the examples is no reason to expect none.
-        sigma = self.sigma if self.sigma > 1e-3 and self.follows_scale else None
-        defaults: dict[str, Any] = {"noise": Noise(sigma), "missing": self.missing}
-        return Model([self], **{**defaults, **options})
+        from partwise.learning.composing import compose
+
+        return compose([self], **options)
 
     def plot_learning(self, ax: Any = None) -> Any:
         """The bound after every iteration. See :func:`partwise.plotting.plot_learning`."""

@@ -28,7 +28,17 @@ def _faces(out: str | Path, **options: Any) -> list[Any]:
     return run(out, **options)
 
 
-EXPERIMENTS: dict[str, Callable[..., list[Any]]] = {"table1": _table1, "faces": _faces}
+def _learning(out: str | Path, **options: Any) -> list[Any]:
+    from partwise.paper.learning import run
+
+    return run(out, **options)
+
+
+EXPERIMENTS: dict[str, Callable[..., list[Any]]] = {
+    "table1": _table1,
+    "learning": _learning,
+    "faces": _faces,
+}
 """Every experiment by name; each is imported when it is run."""
 
 

@@ -11,10 +11,12 @@ from pathlib import Path
 
 __all__ = [
     "BETAS",
+    "EXAMPLES",
     "FACES_ASSIGNMENT",
     "FACES_MODEL",
     "FACES_RMSE",
     "FACES_SCENES",
+    "LEARNING",
     "LIMIT",
     "PHOTOFIT_BASIS",
     "RERUN",
@@ -119,6 +121,15 @@ FACES_MODEL: dict[str, int] = {
 
 PHOTOFIT_BASIS = "photofit_basis.npz"
 """The file, beside the paper's draws, of a model fitted to PhotoFit's parts."""
+
+LEARNING: dict[str, dict[float, float]] = {
+    "triangle": {0.1: 4.1e-5, 0.25: 9.6e-3},
+    "square": {0.1: 1.8e-4, 0.25: 2.1e-2},
+}
+"""The SMSE of templates learned from 64 examples (sec. 7.1.3), one run each."""
+
+EXAMPLES = 64
+"""How many examples a template is learned from (sec. 7.1.3)."""
 
 
 def recorded_folder() -> Path:

@@ -42,13 +42,13 @@ def plot_learned(
     return ax
 
 
-def plot_learning(learned: Learned, ax: Any = None) -> Any:
+def plot_learning(learned: Learned, ax: Any = None, index: int = 0) -> Any:
     """The bound after every iteration, and where beta rose."""
     if not learned.elbo:
         raise InputError("plot: this template was not learned; there is no course to draw.")
     ax = axes(ax, (5.0, 3.0))
     steps = np.arange(1, len(learned.elbo) + 1)
-    ax.plot(steps, learned.elbo, color=colour(0), marker=".", linewidth=1.2)
+    ax.plot(steps, learned.elbo, color=colour(index), marker=".", linewidth=1.2)
     for step in steps[1:][np.diff(learned.betas) > 0]:
         ax.axvline(step - 0.5, color=CLUTTER, linewidth=0.6, linestyle=":")
     ax.set(xlabel="iteration", ylabel="ELBO, all examples", title=f"learning {learned.name}")
