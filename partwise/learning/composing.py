@@ -26,7 +26,7 @@ def radii_of(sigmas: Sequence[float]) -> tuple[list[float], float]:
     """
     level = np.maximum(np.asarray(sigmas, float), QUIET)
     common = float(np.exp(np.log(level).mean()))
-    if level.min() <= QUIET:
+    if level.min() <= QUIET or len(level) == 1:
         return [1.0] * len(level), common
     return [common / float(s) for s in level], common
 
