@@ -48,15 +48,19 @@ def evaluate(
     seed: options.SeedOption = 0,
     as_json: options.JsonOption = False,
 ) -> None:
-    """How often every part is assigned right, and how well the scene is rebuilt.
+    """Measure a solver on random scenes of faces.
+
+    How often every part is assigned right, how well the scene is rebuilt, and how fast.
 
     vi starts from the parts' votes, vi-random at random as in the paper. ransac takes an object's
     appearance from one part: a sample of its posterior (the paper), or its mean; ransac-refit from
     all parts.
     """
     from partwise.faces import evaluate, face_solver, load_faces
+    from partwise.faces.scenes import check_numbers
 
     face_solver(solver)
+    check_numbers(count, scenes)
     options.cache_compilations()
     source = load_faces(data)
     with progress_bar("scenes", scenes) as progress:
@@ -87,7 +91,10 @@ def show(
     data: DataOption = None,
     seed: options.SeedOption = 0,
 ) -> None:
-    """Pictures: scenes and what VI and RANSAC make of them, faces of the model, its factors."""
+    """Draw scenes, faces and factors.
+
+    Scenes with what VI and RANSAC make of them, faces of the model, and what each factor does.
+    """
     from partwise.faces import load_faces
     from partwise.paper.keeping import make_folder
     from partwise.plotting.faces import write_pictures
@@ -105,7 +112,10 @@ def fit(
     out: Annotated[Path, typer.Option("-o", "--out", help="The face model: one .npz file.")],
     data: DataOption = None,
 ) -> None:
-    """Fit the model of faces to part images, and keep it in a file that --data reads."""
+    """Fit the face model and keep it.
+
+    Its faces are drawn from the model when --data reads the file: photographs are not in it.
+    """
     from partwise._checks import InputError
     from partwise.faces import fit_of, write_basis
 

@@ -34,6 +34,7 @@ def read_basis(path: str | Path) -> FaceModel:
     path = readable(path)
     required = (*_WANTED, *(f"{part}_mask" for part in PARTS))
     drawn = tuple(f"{part}_{kind}" for part in PARTS for kind in ("mean", "basis"))
+    read_arrays(path, ("part_order",))  # a file of something else is told by one name, not twelve
     arrays = read_arrays(path, required, drawn)
     try:
         return _model(arrays)

@@ -16,7 +16,7 @@ from partwise.faces.combinations import Drawn, Faces
 from partwise.poses import Similarity2D
 from partwise.scenes import Scene, SceneBatch
 
-__all__ = ["SCALES", "FaceScenes", "draw_scenes", "visible"]
+__all__ = ["SCALES", "FaceScenes", "check_numbers", "draw_scenes", "visible"]
 
 Array = np.ndarray
 
@@ -64,10 +64,7 @@ def draw_scenes(
     other, or, if ``occluded``, anywhere with the middle on the canvas, and at least one part of the
     scene hidden. The parts that are seen are seen as generated: their pose and code without noise.
     """
-    if not 1 <= count <= MOST:
-        raise InputError(f"faces: a scene holds 1 to {MOST} faces; got {count}.")
-    if scenes < 1:
-        raise InputError(f"scenes must be at least 1; got {scenes}.")
+    check_numbers(count, scenes)
     rng = np.random.default_rng([seed, count, int(occluded)])
     model = faces.model
     poses, seen = zip(*(_place(model, count, occluded, rng) for _ in range(scenes)), strict=True)
@@ -85,6 +82,14 @@ def draw_scenes(
         drawn.codes.reshape(scenes, count, -1),
         _by_scene(drawn, count),
     )
+
+
+def check_numbers(count: int, scenes: int) -> None:
+    """One clear sentence for scenes that cannot be drawn."""
+    if not 1 <= count <= MOST:
+        raise InputError(f"faces: a scene holds 1 to {MOST} faces; got {count}.")
+    if scenes < 1:
+        raise InputError(f"scenes must be at least 1; got {scenes}.")
 
 
 def _by_scene(drawn: Drawn, count: int) -> Callable[[int, int], Array]:
