@@ -65,7 +65,7 @@ def test_an_object_among_clutter(tmp_path, monkeypatch):
     monkeypatch.setattr("partwise.cli.options.cache_compilations", lambda: None)
     kite = pw.Template([[0.0, 2.0], [1.0, 0.0], [0.0, -3.0], [-1.5, 0.5]])
     model = pw.Model([kite], clutter=2.0, presence=0.9, noise=pw.Noise(0.03))
-    drawn = model.sample(0, 60).scenes
+    drawn = model.sample(0, 40).scenes
     path, out = tmp_path / "scenes.parquet", tmp_path / "model.json"
     write_scenes(path, drawn)
     done = CliRunner().invoke(

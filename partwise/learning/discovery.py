@@ -31,7 +31,7 @@ from partwise.learning.examples import Examples, examples_of
 from partwise.learning.geometry import FollowingNoise, Shape
 from partwise.learning.plane import from_complex, to_complex
 from partwise.learning.procrustes import match_parts, smse
-from partwise.scenes import Scene, SceneBatch
+from partwise.scenes import SceneBatch
 
 __all__ = ["Found", "discover"]
 
@@ -54,9 +54,6 @@ NEIGHBOURS = 7
 
 DIFFERENT = 0.02
 """Candidates of a smaller SMSE are the same shape."""
-
-CHUNK = 1024
-"""Sub-configurations at a time."""
 
 LEVELS = (0.02, 0.08, 0.25)
 """Noise levels at which a candidate, which is noisy itself, is judged."""
@@ -87,8 +84,7 @@ class _Pool:
         """log LR of every sub-configuration."""
         noise, nothing = FollowingNoise(), shape._replace(vectors=np.zeros_like(shape.vectors))
         out = []
-        for start in range(0, len(self.scene), CHUNK):
-            group = self.some(np.arange(start, min(start + CHUNK, len(self.scene)))).examples.whole
+        for group in self.examples.whole.chunks():
             assert group.ways is not None
             under = noise.expect(group, shape).log_evidence
             one_way = replace(group, ways=group.ways[:1])
@@ -111,13 +107,8 @@ class _Pool:
 
     def some(self, index: Int[Array, " k"], weight: Array | None = None) -> _Pool:
         """Some of them."""
-        group = self.examples.whole
-        chosen = replace(
-            group,
-            x=group.x[index],
-            weight=np.ones(len(index)) if weight is None else weight,
-            index=group.index[index],
-        )
+        chosen = self.examples.whole.some(index)
+        chosen = replace(chosen, weight=np.ones(len(index)) if weight is None else weight)
         return _Pool(
             replace(self.examples, groups=(chosen,)),
             self.rows[index],
@@ -183,7 +174,8 @@ def _pool(batch: SceneBatch, parts: int, used: Sequence[set[int]]) -> _Pool | No
     if not whole.any():
         return None
     stacked, owner, weight = stacked[whole], owner[whole], weight[whole]
-    examples = examples_of(SceneBatch.collect([Scene(p) for p in z[whole]]), parts)
+    flat = SceneBatch(z[whole].reshape(-1, 2), parts * np.arange(int(whole.sum()) + 1))
+    examples = examples_of(flat, parts)
     return _Pool(examples, stacked, owner, weight)
 
 

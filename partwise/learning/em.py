@@ -96,23 +96,25 @@ def expectation(
             found = mean_field(
                 group, state.shape, examples.kind, beta, None if before is None else before.r
             )
-            kept[i], one = found, found.moments
+            kept[i] = found
             bound += float(group.weight @ found.bound)
-        else:
-            expected = noise.expect(group, state.shape, beta)
+            geometry = found.moments if geometry is None else geometry + found.moments
+            continue
+        for chunk in group.chunks():
+            expected = noise.expect(chunk, state.shape, beta)
             log_evidence = expected.log_evidence
             seen = None
             if state.looks is not None:
-                seen = state.looks.expect(group, beta)
+                seen = state.looks.expect(chunk, beta)
                 log_evidence = log_evidence + seen.log_evidence
             norm = np.asarray(logsumexp(log_evidence, axis=1, keepdims=True))
-            r = np.exp(log_evidence - norm) * group.weight[:, None]
-            bound += float(group.weight @ (norm[:, 0] - np.log(len(group.ways))))
+            r = np.exp(log_evidence - norm) * chunk.weight[:, None]
+            bound += float(chunk.weight @ (norm[:, 0] - np.log(len(group.ways))))
             one = expected.moments(r)
+            geometry = one if geometry is None else geometry + one
             if seen is not None:
                 more = seen.moments(r, examples.parts)
                 looks = more if looks is None else looks + more
-        geometry = one if geometry is None else geometry + one
     assert geometry is not None
     return Expectation(bound, geometry, looks, kept)
 

@@ -8,10 +8,11 @@ where an example lies, how large it is, or in which order its points were listed
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import permutations, product
 from math import perm, prod
+from typing import Any
 
 import numpy as np
 from jaxtyping import Complex, Float, Int
@@ -24,6 +25,9 @@ from partwise.scenes import SceneBatch
 __all__ = ["MOST_WAYS", "Examples", "Group", "examples_of"]
 
 Array = np.ndarray
+
+AT_ONCE = 500_000
+"""So many matches of a point and a part are looked at together."""
 
 MOST_WAYS = 720
 """Up to so many ways to be parts, an example is summed over all of them."""
@@ -45,6 +49,24 @@ class Group:
     ways: Int[Array, "A M"] | None
     weight: Float[Array, " B"]
     index: Int[Array, " B"]
+
+    def some(self, index: Any) -> Group:
+        """Some of the examples."""
+        return replace(
+            self,
+            x=self.x[index],
+            d=None if self.d is None else self.d[index],
+            looks=None if self.looks is None else self.looks[index],
+            weight=self.weight[index],
+            index=self.index[index],
+        )
+
+    def chunks(self) -> Iterator[Group]:
+        """The examples, so many at a time that their ways fit into memory."""
+        assert self.ways is not None
+        step = max(AT_ONCE // self.ways.size, 1)
+        for start in range(0, len(self.weight), step):
+            yield self.some(slice(start, start + step))
 
     @property
     def vectors(self) -> Complex[Array, "B V"]:
@@ -94,18 +116,8 @@ def examples_of(
     sizes = _features(batch, kinds)
     width = max(sizes) if sizes else 0
     weight = np.ones(len(batch)) if weight is None else np.asarray(weight, float)
-    members: dict[tuple[int, ...], list[tuple[int, Array]]] = {}
-    for i in range(len(batch)):
-        rows = np.arange(batch.offsets[i], batch.offsets[i + 1])
-        if len(rows) < 2:
-            continue  # a single part fits any shape
-        order = canonical_order(batch.parts[None, rows], 2)[0]
-        rows = rows[order[np.argsort(coded[rows][order], kind="stable")]]
-        members.setdefault(tuple(coded[rows].tolist()), []).append((i, rows))
     groups = []
-    for signature, found in sorted(members.items(), key=lambda item: (-len(item[0]), item[0])):
-        rows = np.stack([r for _, r in found])
-        index = np.array([i for i, _ in found])
+    for signature, index, rows in _alike(batch, coded):
         x = to_complex(batch.parts[rows])
         x = x - x.mean(1, keepdims=True)
         radius = np.sqrt((np.abs(x) ** 2).mean(1, keepdims=True))
@@ -133,6 +145,21 @@ def examples_of(
             f"examples: none of them shows all {parts} parts; learning starts from one that does."
         )
     return Examples(tuple(groups), parts, kinds, types, sizes)
+
+
+def _alike(batch: SceneBatch, coded: Array) -> Iterator[tuple[tuple[int, ...], Array, Array]]:
+    """Examples that show the same types: which they are, and their points in canonical order."""
+    for count in sorted(set(batch.counts.tolist()), reverse=True):
+        if count < 2:
+            continue  # a single part fits any shape
+        index = np.flatnonzero(batch.counts == count)
+        rows = batch.offsets[index][:, None] + np.arange(count)
+        rows = np.take_along_axis(rows, canonical_order(batch.parts[rows], 2), 1)
+        rows = np.take_along_axis(rows, np.argsort(coded[rows], axis=1, kind="stable"), 1)
+        signatures, which = np.unique(coded[rows], axis=0, return_inverse=True)
+        for s, signature in enumerate(signatures.tolist()):
+            here = which.ravel() == s
+            yield tuple(signature), index[here], rows[here]
 
 
 def _check(batch: SceneBatch, parts: int, missing: bool) -> None:
