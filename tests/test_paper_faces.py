@@ -55,7 +55,7 @@ def test_the_tables_show_what_was_measured(report):
     errors = np.array(kept["ransac"]["errors"])
     assert f"{errors.mean():.4f} ± {errors.std():.4f}" in page
     below = (np.array(kept["vi"]["errors"]) < errors).mean()
-    assert f"| PhotoFit model | 2 | {below:.1%} |" in page
+    assert f"| PhotoFit | 2 | {below:.1%} |" in page
     assert Experiment(folder, 4, **options).measured(cell) == kept
 
 

@@ -27,15 +27,14 @@ WIDTH = 0.25
 FLOOR = 1e-3
 """What a match that no vote supports keeps of R, so that it may still come about."""
 
+ALONE = 0.01
+"""What a vote counts with which no other part agrees, where each that does counts 1."""
+
 
 def random_starts(shape: tuple[int, int, int], rng: np.random.Generator) -> np.ndarray:
     """R ~ U[0,1], rows normalised (Algorithm 2, line 1): (starts, M, N) with the starts last."""
     r = rng.random(shape, np.float32)
     return np.moveaxis(r / r.sum(2, keepdims=True), 0, -1)
-
-
-ALONE = 0.01
-"""What a vote counts with which no other part agrees, where one that does is 1."""
 
 
 class _Votes(NamedTuple):
