@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from partwise import poses
     from partwise._checks import InputError
+    from partwise.alignment import Aligned, align
     from partwise.evaluation import evaluate
     from partwise.files import read_labelled, read_scenes, write_explanations, write_labelled
     from partwise.inference import infer
@@ -42,6 +43,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "partwise._checks": ("InputError",),
+    "partwise.alignment": ("Aligned", "align"),
     "partwise.evaluation": ("evaluate",),
     "partwise.files": ("read_labelled", "read_scenes", "write_explanations", "write_labelled"),
     "partwise.inference": ("infer",),
@@ -69,6 +71,7 @@ _MODULES = ("poses",)
 _WHERE = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Aligned",
     "Appearance",
     "Auto",
     "Detection",
@@ -90,6 +93,7 @@ __all__ = [
     "Template",
     "Trace",
     "Variational",
+    "align",
     "compose",
     "constellations",
     "evaluate",
