@@ -279,7 +279,7 @@ class Experiment:
                 )
                 ax.set_title(f"sigma {sigma:g}: {ax.get_title()}", fontsize=10)
                 if row == column == 0:
-                    ax.legend(fontsize=8, loc="upper right")
+                    ax.legend(fontsize=8, loc="center")
                 if column == len(noisy) - 1:
                     course = plot_learning(learned, axes[row, -1], row)
                     course.set_title(f"{what}, sigma {sigma:g}", fontsize=10)
