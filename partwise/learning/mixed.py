@@ -99,7 +99,10 @@ def learn_model(
     search = _Search(batch, np.random.default_rng(seed), progress)
     if sizes is None:
         while len(search.shapes) < (objects or MOST_OBJECTS) and search.add(SIZES):
-            search.settle(3)
+            count = len(search.shapes)
+            search.settle(1)
+            if len(search.shapes) < count:
+                break  # what seemed to recur is explained by the others
     else:
         for size in sizes:
             if not search.add((size,)):
@@ -108,13 +111,15 @@ def learn_model(
                     f"{size} points recurs in what they leave over; ask for fewer objects, or give "
                     "more scenes."
                 )
-            search.settle(3)
+            search.settle(1)
+        search.demand(len(sizes))
     if not search.shapes:
         raise InputError(
             "scenes: no configuration of 3 to 5 points recurs more often than chance explains; "
             "give more scenes, or scenes with less noise."
         )
     converged = search.settle(rounds)
+    search.demand(len(sizes or search.shapes))
     return search.result(converged)
 
 
@@ -206,28 +211,50 @@ class _Search:
     # EM over all scenes
 
     def settle(self, rounds: int) -> bool:
-        """EM until no template changes; whether it came to that."""
+        """EM until no template changes; whether it came to that.
+
+        Templates of which no two copies are left are dropped.
+        """
         for _ in range(rounds):
+            if not self.shapes:
+                break
             before = list(self.shapes)
             self._round()
             if self.progress is not None:
                 self.progress(1)
-            if max(apart(a.x, b.x) for a, b in zip(self.shapes, before, strict=True)) < STILL:
+            same = len(self.shapes) == len(before)
+            if same and all(
+                apart(a.x, b.x) < STILL for a, b in zip(self.shapes, before, strict=True)
+            ):
                 return True
         return False
+
+    def demand(self, count: int) -> None:
+        """One clear sentence if an object was lost that was asked for."""
+        if len(self.shapes) < max(count, 1):
+            raise InputError(
+                "scenes: an object that seemed to recur is explained by the others after all; ask "
+                "for fewer objects, or give more scenes."
+            )
 
     def _round(self) -> None:
         model = self.model()
         found = solve(model, self.batch, "auto")
         self.evidence.append(float(np.sum(found.score)))
         copies = np.array(model.copies)
-        seen = (found.probability >= 0.5) & (found.parts[..., :3] >= 0).all(-1)
+        seen = found.probability >= 0.5
         self.used = [set() for _ in range(len(self.batch))]
         self.examples = []
+        kept = []
         for t, shape in enumerate(self.shapes):
-            here = seen & (copies == t)
+            here = seen & (copies == t) & (found.parts[..., : shape.parts] >= 0).all(-1)
+            if here.sum() < 2:
+                continue
+            kept.append(t)
             self._count(t, here.sum(1))
             self._learn(t, shape, found, here)
+        for name in ("shapes", "copies", "share"):
+            setattr(self, name, [getattr(self, name)[t] for t in kept])
 
     def _count(self, t: int, counts: Array) -> None:
         """How many copies of template t a scene may hold, and how often one is there."""
@@ -243,11 +270,6 @@ class _Search:
             self.used[i].update(rows.tolist())
             scenes.append(Scene(self.batch.parts[rows]))
             weight.append(float(found.probability[i, k]))
-        if len(scenes) < 2:
-            raise InputError(
-                "scenes: an object that seemed to recur is explained by the others after all; ask "
-                "for fewer objects, or give more scenes."
-            )
         examples = examples_of(SceneBatch.collect(scenes), shape.parts, weight=weight)
         self.examples.append(examples)
         schedule = Schedule(iterations=50, tolerance=1e-6)
