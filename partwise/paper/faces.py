@@ -160,7 +160,8 @@ class Experiment:
         for source in sources:
             sweep = fit if source == "orl" else None
             prefix = "faces" if source == "orl" else f"faces-{source}"
-            pictures += write_pictures(self.out, self.faces(source), self.seed, sweep, prefix)
+            made = write_pictures(self.out, self.faces(source), self.seed, sweep, prefix)
+            pictures += [Picture(p.file, f"{SOURCES[source]}. {p.caption}") for p in made]
         grids = [
             *(_assignment(results, source) for source in sources),
             *(_rebuilding(results, source) for source in sources),
