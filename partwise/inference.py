@@ -12,7 +12,7 @@ from partwise.frames import template_frames
 from partwise.model import Model
 from partwise.poses import PoseFamily
 from partwise.posterior import Explanation, Explanations, Posterior
-from partwise.problem import MeanField, Problem, check, problems
+from partwise.problem import Claims, MeanField, Problem, check, problems
 from partwise.scenes import Scene, SceneBatch
 from partwise.solvers import Solver, named
 
@@ -73,6 +73,7 @@ def solve(
     probability = np.zeros(shape, np.float32)
     score, converged = np.zeros(len(batch)), np.ones(len(batch), bool)
     posteriors = _Posteriors(len(batch))
+    claims = None
     looks = model.templates[0].appearance
     appearance = None if looks is None else np.zeros((*shape, looks.factors))
     rows = object_rows(model)
@@ -92,6 +93,15 @@ def solve(
         score[index], converged[index] = solution.score, solution.converged
         if solution.variational is not None:
             posteriors.add(problem, solution.variational, change)
+        if (said := solution.claims) is not None:
+            if claims is None:
+                flat, each = np.full(len(batch.parts), -1), np.zeros(len(batch), int)
+                claims = Claims(flat, np.zeros(shape, bool), each)
+            count = said.owner.shape[1]
+            where = batch.offsets[index][:, None] + problem.order[:, :count]
+            claims.owner[where] = rows[said.owner]
+            claims.there[np.ix_(index, rows)] = said.there
+            claims.absent[index] = rows[said.absent]
         if progress is not None:
             progress(len(problem))
     return Explanations(
@@ -104,6 +114,7 @@ def solve(
         converged,
         posteriors if posteriors.any else None,
         appearance,
+        claims,
     )
 
 

@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int
 
 from partwise._checks import InputError
 from partwise.model import Model
+from partwise.problem import Claims
 from partwise.scenes import Scene, SceneBatch
 
 __all__ = ["Detection", "Explanation", "Explanations", "Posterior"]
@@ -180,7 +181,8 @@ class Explanations(Sequence[Explanation]):
     """What is in many scenes: arrays, of which ``[i]`` makes one :class:`Explanation`.
 
     Row k of ``parts``, ``pose`` and ``probability`` is possible object k of the model
-    (``model.copies``); it was found where its probability is above 0.
+    (``model.copies``); it was found where its probability is above 0. ``claims`` is what a method
+    says that does not match points with parts; its ``owner`` is one list over all scenes.
     """
 
     model: Model
@@ -192,6 +194,7 @@ class Explanations(Sequence[Explanation]):
     converged: Bool[Array, " S"]
     posteriors: Sequence[Posterior | None] | None = None
     appearance: Float[Array, "S K l"] | None = None
+    claims: Claims | None = None
 
     def __len__(self) -> int:
         return len(self.scenes)

@@ -21,6 +21,7 @@ from partwise.model import Model
 from partwise.scenes import SceneBatch
 
 __all__ = [
+    "Claims",
     "MeanField",
     "Problem",
     "Slots",
@@ -176,11 +177,24 @@ class MeanField(NamedTuple):
     beta: Float[Array, " B"]
 
 
+class Claims(NamedTuple):
+    """What a method says that gives points to objects but not to their parts (CCAE).
+
+    ``owner[b, m]`` is the object that has point m, ``there[b, k]`` whether object k is there, and
+    ``absent[b]`` the object that a slot without a point goes to: the published scores ask for one.
+    """
+
+    owner: Int[Array, "B M"]
+    there: Bool[Array, "B K"]
+    absent: Int[Array, " B"]
+
+
 class Solution(NamedTuple):
     """What a solver found: for each possible object, which point is which part, and its pose.
 
     ``parts[b, k, n]`` is the point that is part n of object k, -1 where there is none;
-    ``probability`` is 0 for objects that were not found.
+    ``probability`` is 0 for objects that were not found. ``claims``, where there are any, are what
+    is scored.
     """
 
     parts: Int[Array, "B K P"]
@@ -189,6 +203,7 @@ class Solution(NamedTuple):
     score: Float[Array, " B"]
     converged: Bool[Array, " B"]
     variational: MeanField | None = None
+    claims: Claims | None = None
 
 
 FEWEST_AT_ONCE = 64

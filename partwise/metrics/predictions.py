@@ -26,7 +26,8 @@ def predictions(
     From a variational posterior, c is the object with most of the point's responsibility,
     ``argmax_k sum_n r_mnk``, and ``q(d) = sum_m r_md > 1e-3``. From detections, c is the instance
     that has the point (-1, no object, where there is none) and q(d) says that the part was matched.
-    c is 0 in absent slots, as published.
+    From a method that does not match parts (CCAE), q(d) says that the object is there. In absent
+    slots c is 0, as published, but for such a method, which gives one for every slot.
     """
     if len(explanations) != len(labelled):
         raise InputError(
@@ -35,6 +36,9 @@ def predictions(
         )
     point_owner, claimed = _from_detections(explanations)
     _from_posteriors(explanations, point_owner, claimed)
+    if (claims := explanations.claims) is not None:
+        point_owner = claims.owner
+        claimed = np.broadcast_to(claims.there[..., None], claimed.shape)
     owner = np.zeros(labelled.present.shape, int)
     seen = np.zeros(labelled.present.shape, int)
     seen[labelled.present] = point_owner
@@ -43,7 +47,8 @@ def predictions(
         index = layout.scenes
         # -1, "no object", stays -1.
         numbers = np.append(layout.object, -1)
-        owner[index] = np.where(labelled.present[index], numbers[seen[index]], 0)
+        absent = 0 if claims is None else numbers[claims.absent[index]][:, None]
+        owner[index] = np.where(labelled.present[index], numbers[seen[index]], absent)
         for k, slots in enumerate(layout.slots):
             slots = slots[slots >= 0]
             instantiated[np.ix_(index, slots)] = claimed[index, k, : len(slots)]
