@@ -14,7 +14,8 @@ __all__ = ["console", "progress_bar"]
 def progress_bar(what: str, total: int | None) -> Iterator[Callable[..., None] | None]:
     """A progress bar on stderr where that is a terminal; call it with how much more is done.
 
-    Work that only knows its length later says so: ``progress(0, total=...)``.
+    Work that only knows its length later says so: ``progress(0, total=...)``; what else there is to
+    say stands beside the bar: ``progress(0, note="loss 1.234")``.
     """
     if not sys.stderr.isatty():
         yield None
@@ -32,7 +33,9 @@ def progress_bar(what: str, total: int | None) -> Iterator[Callable[..., None] |
     with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bar:
         task = bar.add_task(what, total=total)
 
-        def advance(done: int, **changes: Any) -> None:
+        def advance(done: int, note: str | None = None, **changes: Any) -> None:
+            if note is not None:
+                changes["description"] = f"{what}, {note}"
             bar.update(task, advance=done, **changes)
 
         yield advance

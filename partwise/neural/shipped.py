@@ -1,0 +1,22 @@
+"""The trained weights that come with the library, in ``partwise/neural/weights``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+__all__ = ["FOLDER", "ccae_name", "ccae_weights"]
+
+FOLDER = Path(__file__).parent / "weights"
+
+
+def ccae_name(noise: float) -> str:
+    """The file of the CCAE that was trained on scenes of this noise."""
+    return f"ccae-sigma{noise:.2f}.safetensors"
+
+
+def ccae_weights() -> dict[float, Path]:
+    """Every CCAE that is shipped, by the noise level of its training."""
+    stem = "ccae-sigma"
+    return {
+        float(p.stem.removeprefix(stem)): p for p in sorted(FOLDER.glob(f"{stem}*.safetensors"))
+    }
