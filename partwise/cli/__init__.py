@@ -4,7 +4,7 @@ One file a group of commands; importing it registers them. Heavy imports happen 
 commands, so that ``partwise --help`` is quick.
 """
 
-from partwise.cli import faces, learn, movie, recognise, reproduce, simulate
+from partwise.cli import faces, learn, movie, recognise, reproduce, simulate, train
 from partwise.cli.app import app, main
 
-__all__ = ["app", "faces", "learn", "main", "movie", "recognise", "reproduce", "simulate"]
+__all__ = ["app", "faces", "learn", "main", "movie", "recognise", "reproduce", "simulate", "train"]
