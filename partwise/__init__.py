@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from partwise.sampling import simulate_constellations
     from partwise.scenes import LabelledScenes, Scene, SceneBatch
     from partwise.solvers.auto import Auto
+    from partwise.solvers.ccae import Ccae
     from partwise.solvers.exact import Exact
     from partwise.solvers.packing import Packing
     from partwise.solvers.ransac import Ransac
@@ -60,6 +61,7 @@ _HOMES = {
     "partwise.sampling": ("simulate_constellations",),
     "partwise.scenes": ("LabelledScenes", "Scene", "SceneBatch"),
     "partwise.solvers.auto": ("Auto",),
+    "partwise.solvers.ccae": ("Ccae",),
     "partwise.solvers.exact": ("Exact",),
     "partwise.solvers.packing": ("Packing",),
     "partwise.solvers.ransac": ("Ransac",),
@@ -74,6 +76,7 @@ __all__ = [
     "Aligned",
     "Appearance",
     "Auto",
+    "Ccae",
     "Detection",
     "Exact",
     "Explanation",

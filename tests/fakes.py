@@ -17,6 +17,7 @@ class InOrder:
     """
 
     beta: float = 0.05
+    noise: float | None = None
 
     def solve(self, problem: Problem, seed: int = 0) -> Solution:
         sizes = problem.slots.sizes

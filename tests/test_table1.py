@@ -58,19 +58,18 @@ def test_what_is_written(tmp_path, data):
     tables = small(out, data, progress=lambda done, total=None: told.append((done, total)))
     report = json.loads((out / "table1.json").read_text())
     rows = report["rows"]
-    # 5 methods and CCAE on recorded scenes, at 2 noise levels, and one more beta for ds and gmm.
+    # 6 methods, and CCAE's recorded outputs, at 2 noise levels; one more beta for ds and gmm.
     cells = {(r["source"], r["sigma"], r["method"], r["beta"]) for r in rows}
-    assert len(cells) == 2 * 5 + 2 * 6 + 2 * 2
+    assert len(cells) == 2 * 6 + 2 * 7 + 2 * 2
     assert len(rows) == len(cells) * 2 * len(METRICS)
     assert told[0] == (0, len(cells))
     assert sum(done for done, _ in told) == len(cells)
     for r in rows:
         if r["reference_value"] is not None:
             assert r["difference"] == pytest.approx(r["ours"] - r["reference_value"])
-        if r["method"] in TABLE1 and r["beta"] in (None, 0.05):
-            assert (
-                r["reference_value"] == TABLE1[r["method"]][r["sigma"]][METRICS.index(r["metric"])]
-            )
+        method = r["method"].removesuffix("-recorded")
+        if method in TABLE1 and r["beta"] in (None, 0.05):
+            assert r["reference_value"] == TABLE1[method][r["sigma"]][METRICS.index(r["metric"])]
         elif r["method"] in ("exact", "auto") and r["protocol"] == "exchangeable":
             assert r["reference_value"] == LIMIT[r["sigma"]][METRICS.index(r["metric"])]
         else:
@@ -96,7 +95,7 @@ def test_ccae_is_scored_from_its_recorded_outputs(tmp_path, data):
     ours = {
         r["metric"]: r["ours"]
         for r in rows
-        if (r["method"], r["sigma"], r["protocol"]) == ("ccae", 0.0, "published")
+        if (r["method"], r["sigma"], r["protocol"]) == ("ccae-recorded", 0.0, "published")
     }
     assert ours == pytest.approx(wanted)
     assert 0.2 < ours["scene_accuracy"] < 1
@@ -106,11 +105,12 @@ def test_t_tests_are_at_sigma_0_between_all_methods(tmp_path, data):
     small(tmp_path / "report", data)
     tests = json.loads((tmp_path / "report" / "table1.json").read_text())["t_tests"]
     pairs = {tuple(t["methods"]) for t in tests if t["source"] == "recorded"}
-    assert len(pairs) == 15
+    assert len(pairs) == 21
     assert set(T_TESTS) <= pairs
+    assert {("ccae-recorded", b) for _, b in T_TESTS} <= pairs
     assert all(0 <= t["p_value"] <= 1 for t in tests)
-    # The same solver under five names: no difference.
-    same = [t for t in tests if "ccae" not in t["methods"]]
+    # The same solver under six names: no difference.
+    same = [t for t in tests if "ccae-recorded" not in t["methods"]]
     assert all(t["difference"] == 0 and t["p_value"] == 1 for t in same)
 
 
@@ -138,7 +138,7 @@ def test_without_the_papers_draws(tmp_path):
     small(tmp_path / "report", tmp_path / "nowhere", solvers=lambda name, **_: InOrder())
     rows = json.loads((tmp_path / "report" / "table1.json").read_text())["rows"]
     assert {r["source"] for r in rows} == {"simulated"}
-    assert "ccae" not in {r["method"] for r in rows}
+    assert "ccae-recorded" not in {r["method"] for r in rows}
 
 
 def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,12 +17,16 @@ ScenesArgument = Annotated[
 LabelledArgument = Annotated[
     Path, typer.Argument(metavar="SCENES.npz", help="Labelled scenes: points, present, object_id.")
 ]
-SolverOption = Annotated[str, typer.Option(help="auto, ds, gmm, ransac or exact.")]
+SolverOption = Annotated[str, typer.Option(help="auto, ds, gmm, ransac, exact or ccae.")]
 RestartsOption = Annotated[
     int | None, typer.Option(help="Random starts of ds and gmm.  [default: 5]", min=1)
 ]
 BetaOption = Annotated[
     float | None, typer.Option(help="First beta of ds and gmm.  [default: 0.05]")
+]
+WeightsOption = Annotated[
+    Path | None,
+    typer.Option(help="Weights for ccae, of `partwise train ccae`.  [default: shipped ones]"),
 ]
 SeedOption = Annotated[int, typer.Option(help="The seed of everything random.", min=0)]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object, nothing else.")]
@@ -32,17 +36,20 @@ ModelOption = Annotated[
 ]
 
 
-def solver(name: str, restarts: int | None, beta: float | None) -> Solver:
-    """The solver with those options that were given."""
+OWN_OPTIONS = {"restarts": ("ds", "gmm"), "beta": ("ds", "gmm"), "weights": ("ccae",)}
+"""The solvers that an option is for."""
+
+
+def solver(name: str, **given: Any) -> Solver:
+    """The solver with those options that were given, and that it has."""
     from partwise.solvers import named
 
-    options = {"restarts": restarts, "beta": beta}
-    options = {key: value for key, value in options.items() if value is not None}
-    if options and name not in ("ds", "gmm"):
-        given = " and ".join(f"--{key}" for key in options)
-        typer.echo(f"partwise: {given} without effect: only ds and gmm have restarts.", err=True)
-        options = {}
-    return named(name, **options)
+    given = {option: value for option, value in given.items() if value is not None}
+    idle = [f"--{option}" for option in given if name not in OWN_OPTIONS[option]]
+    if idle:
+        typer.echo(f"partwise: {' and '.join(idle)} without effect on solver {name}.", err=True)
+    used = {option: value for option, value in given.items() if name in OWN_OPTIONS[option]}
+    return named(name, **used)
 
 
 def cache_compilations() -> None:

@@ -47,7 +47,7 @@ def infer(
     from partwise.streaming import infer_file
 
     options.cache_compilations()
-    loaded, used = Model.load(model), options.solver(solver, restarts, beta)
+    loaded, used = Model.load(model), options.solver(solver, restarts=restarts, beta=beta)
     if out is None:
         print_answers(scenes, loaded, used, seed)
         return
@@ -68,6 +68,7 @@ def evaluate(
     model: options.ModelOption = None,
     restarts: options.RestartsOption = None,
     beta: options.BetaOption = None,
+    weights: options.WeightsOption = None,
     seed: options.SeedOption = 0,
     limit: Annotated[int | None, typer.Option(help="Only the first so many scenes.", min=1)] = None,
     as_json: options.JsonOption = False,
@@ -78,7 +79,7 @@ def evaluate(
     from partwise.model import Model
 
     options.cache_compilations()
-    used = options.solver(solver, restarts, beta)
+    used = options.solver(solver, restarts=restarts, beta=beta, weights=weights)
     loaded = None if model is None else Model.load(model)
     labelled = read_labelled(scenes)
     if limit is not None:

@@ -9,7 +9,7 @@ from partwise.problem import Problem, Solution
 
 __all__ = ["NAMES", "Solver", "named"]
 
-NAMES = ("auto", "ds", "exact", "gmm", "ransac")
+NAMES = ("auto", "ccae", "ds", "exact", "gmm", "ransac")
 """The names that ``infer(solver=...)`` and the command line know."""
 
 
@@ -28,6 +28,10 @@ def named(name: str, **options: Any) -> Solver:
         from partwise.solvers.auto import Auto
 
         return Auto(**options)
+    if name == "ccae":
+        from partwise.solvers.ccae import Ccae
+
+        return Ccae(**options)
     if name in ("ds", "gmm"):
         from partwise.solvers.variational import Variational
 
