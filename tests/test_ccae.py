@@ -182,9 +182,7 @@ def test_answers_are_what_the_network_says(drawn, found):
         assert found.score[s] == pytest.approx(float(said.score), abs=1e-3)
         for o in found[s].objects:
             assert set(o.points) <= set(np.flatnonzero(owner == o.instance))
-            assert o.probability == pytest.approx(
-                float(said.presence[o.instance]), abs=1e-3
-            )
+            assert o.probability == pytest.approx(float(said.presence[o.instance]), abs=1e-3)
 
 
 def test_parts_are_matched_by_least_squares(drawn, found):
