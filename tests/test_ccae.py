@@ -218,10 +218,13 @@ def test_order_place_and_size_change_nothing_else(drawn, found):
         assert sorted(back) == sorted(sorted(o.points.tolist()) for o in found[s].objects)
 
 
-def test_the_best_fitting_weights_are_taken(drawn):
-    free = pw.infer(MODEL, drawn.scenes, "ccae")
-    each = [pw.infer(MODEL, drawn.scenes, pw.Ccae(noise=s)).score for s in ccae_weights()]
-    np.testing.assert_allclose(free.score, np.max(each, 0), atol=1e-4)
+@pytest.mark.parametrize(("sigma", "share"), [(0.0, 1.0), (0.1, 0.7), (0.25, 0.7)])
+def test_the_weights_that_fit_the_noise_are_taken(sigma, share):
+    """Scene by scene; of two to eight numbers of freedom, a noise cannot be told for certain."""
+    drawn = pw.simulate_constellations(100, sigma, 5)
+    free = pw.infer(MODEL, drawn.scenes, "ccae").score
+    told = pw.infer(MODEL, drawn.scenes, pw.Ccae(noise=sigma)).score
+    assert np.isclose(free, told, atol=1e-5).mean() >= share
 
 
 @pytest.mark.parametrize("sigma", list(TABLE1["ccae"]))

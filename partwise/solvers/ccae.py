@@ -22,6 +22,7 @@ from partwise.model import Model, constellations
 from partwise.neural.ccae import Reading, load, normalise, read
 from partwise.neural.shipped import ccae_weights
 from partwise.problem import Claims, Problem, Solution
+from partwise.solvers.exact import Exact
 
 __all__ = ["LARGEST_SCENE", "Ccae"]
 
@@ -36,8 +37,8 @@ class Ccae:
     """The constellation capsule autoencoder (sec. 4.1), trained.
 
     ``noise``: the noise level of the scenes it was trained on, one of those shipped; None takes,
-    scene by scene, the one whose mixture gives the scene the highest likelihood. ``weights``: a
-    file of ``partwise train ccae`` instead.
+    scene by scene, the one nearest to what the residuals of the exact solver look like.
+    ``weights``: a file of ``partwise train ccae`` instead.
     """
 
     noise: float | None = None
@@ -53,11 +54,12 @@ class Ccae:
                 f"solver ccae: its network has seen scenes of at most {LARGEST_SCENE} points; one "
                 f'of these has {problem.size}. Use solver "auto".'
             )
-        readings = [_read(path, problem.points[..., :2]) for path in self._paths()]
-        best = np.argmax([r.score for r in readings], 0)
-        found = Reading(
-            *(np.stack(a)[best, np.arange(len(best))] for a in zip(*readings, strict=True))
-        )
+        networks = self._networks()
+        readings = [_read(path, problem.points[..., :2]) for path in networks.values()]
+        scene, best = np.arange(len(problem)), np.zeros(len(problem), int)
+        if len(networks) > 1:
+            best = np.abs(residual_noise(problem) - np.array(list(networks))[:, None]).argmin(0)
+        found = Reading(*(np.stack(a)[best, scene] for a in zip(*readings, strict=True)))
         # From capsules to the objects of the problem.
         owner, absent = (np.argsort(capsules)[a] for a in (found.owner, found.absent))
         sure = found.presence[:, capsules]
@@ -74,19 +76,37 @@ class Ccae:
             claims=Claims(owner, there, absent),
         )
 
-    def _paths(self) -> list[Path]:
+    def _networks(self) -> dict[float, Path]:
+        """The files of weights, by noise level."""
         if self.weights is not None:
-            return [Path(self.weights)]
+            return {0.0: Path(self.weights)}
         shipped = ccae_weights()
         if self.noise is None:
-            return list(shipped.values())
+            return shipped
         if self.noise not in shipped:
             levels = ", ".join(f"{s:g}" for s in shipped)
             raise InputError(
                 f"solver ccae: there are no weights for noise {self.noise:g}, only for {levels}; "
                 "train your own with `partwise train ccae`, or leave noise out."
             )
-        return [shipped[self.noise]]
+        return {self.noise: shipped[self.noise]}
+
+
+def residual_noise(problem: Problem) -> Array:
+    """Per scene, the noise in the templates' frame by what the exact solver leaves unexplained."""
+    found, slots = Exact().solve(problem), problem.slots
+    squares, freedom = np.zeros(len(problem)), np.zeros(len(problem))
+    for k in range(len(slots.sizes)):
+        rows, pose = slots.rows(k), found.pose[:, k].astype(float)
+        parts = found.parts[:, k, : len(rows)]
+        seen = (parts >= 0) & (found.probability[:, k] > 0)[:, None]
+        x = np.take_along_axis(problem.points, np.maximum(parts, 0)[..., None], 1)[..., :2]
+        error = x - np.einsum("ngd,bd->bng", slots.design[rows, :2], pose)
+        scale2 = np.maximum((pose[:, 2:4] ** 2).sum(1), 1e-12)
+        squares += (error**2).sum(2, where=seen[..., None]).sum(1) / scale2
+        # A similarity takes up four of the numbers that an object's points are.
+        freedom += np.maximum(2 * seen.sum(1) - 4, 0)
+    return problem.model.unit * np.sqrt(squares / np.maximum(freedom, 1))
 
 
 def _capsule_of(problem: Problem) -> Array:
