@@ -82,11 +82,9 @@ def test_a_log_that_is_ahead_of_its_checkpoint_is_cut(tmp_path):
     """Killed between log and checkpoint: the leg is done once more, its row is not twice there."""
     train(line(), 10, 0, tmp_path, leg=5)
     before = log(tmp_path)
-    state = (tmp_path / "checkpoint.safetensors").read_bytes()
     (tmp_path / "checkpoint.safetensors").unlink()
     train(line(), 10, 0, tmp_path, leg=5)
     assert log(tmp_path) == before
-    assert len(state) == (tmp_path / "checkpoint.safetensors").stat().st_size
 
 
 def test_seeds_differ(tmp_path):
