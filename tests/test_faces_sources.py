@@ -12,6 +12,7 @@ from partwise.faces import masks, read_basis, write_basis
 from partwise.faces.canvas import PARTS, SIZE, pixels_at, to_frame
 from partwise.faces.orl import align, grouped, orl_folder, orl_parts
 from partwise.faces.photofit import photofit_parts
+from partwise.paper.published import FACES_MODEL, PHOTOFIT_BASIS, recorded_folder
 from tests.small_faces import small_model, write_photofit
 
 pytest.importorskip("PIL")
@@ -220,6 +221,18 @@ def test_bad_model_files(tmp_path, change, sentence):
     with pytest.raises(InputError, match=sentence) as caught:
         read_basis(path)
     assert str(path) in str(caught.value)
+
+
+def test_the_model_of_photofits_parts():
+    path = recorded_folder() / PHOTOFIT_BASIS
+    if not path.is_file():
+        pytest.skip("PhotoFit's model is not at hand")
+    model = read_basis(path)
+    sizes = dict(zip((*PARTS, "factors"), (*model.looks.features, model.factors), strict=True))
+    assert sizes == FACES_MODEL
+    portrait = model.portrait(model.offset)
+    eyes, cheek = portrait[90:97, 84:90], portrait[115:125, 84:90]
+    assert eyes.mean() < cheek.mean()  # eyes are dark, and where they should be
 
 
 def test_files_that_are_no_model(tmp_path):
