@@ -352,6 +352,7 @@ def test_procrustes():
         (lambda: pw.learn(examples(KITE, 0, 3), 4, noise="none"), "noise must be one of"),
         (lambda: pw.learn(examples(KITE, 0, 3), 4, starts=0), "starts"),
         (lambda: pw.learn(examples(KITE, 0, 3), 4, seed=-1), "seed"),
+        (lambda: pw.learn(examples(KITE, 0, 3), 4, factors=2), "no appearance"),
         (lambda: pw.learn(examples(KITE, 0, 9, 0, 0.5), 4, noise="scene", missing=True), "every"),
         (
             lambda: pw.learn([pw.Scene(KITE, "abcd"), pw.Scene(KITE, "abce")], 4),

@@ -36,7 +36,6 @@ FIRST_SIGMAS = (0.05, 0.1, 0.05, 0.2)
 ROUGH = Schedule(tolerance=1e-3, iterations=60)
 """Every start is run so far; the best goes on."""
 
-
 HOPELESS = 50.0
 """A symmetry that costs so many nats cannot have any weight."""
 
@@ -149,6 +148,8 @@ def learn_from(
 ) -> Learned:
     """:func:`learn`, for examples that are arrays already."""
     rng = np.random.default_rng(seed)
+    if factors is not None and examples.features is None:
+        raise InputError("factors: these examples have no appearance; leave it out.")
     if paper:
         _check_paper(examples)
         start = _starts(examples, 1, factors, rng)[0]
