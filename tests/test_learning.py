@@ -10,6 +10,7 @@ from sklearn.decomposition import FactorAnalysis
 
 import partwise as pw
 from partwise.evidence import Match, TemplateNoise
+from partwise.learning.appearance import Looks
 from partwise.learning.em import Schedule, State, run
 from partwise.learning.examples import examples_of
 from partwise.learning.geometry import FollowingNoise, SceneNoise, Shape
@@ -132,6 +133,34 @@ def test_the_bound_never_falls(sigma, missing, restricted):
     assert len(learned.bounds) > 3
     assert falls(learned.bounds) < 1e-12
     assert learned.converged
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+@pytest.mark.parametrize("beta", [0.3, 1.0])
+def test_the_bound_never_falls_with_appearance(missing, beta):
+    rng = np.random.default_rng(0)
+    loadings, scenes = rng.standard_normal((4, 2, 2)), []
+    for _ in range(30):
+        looks = loadings @ rng.standard_normal(2) + 0.3 * rng.standard_normal((4, 2))
+        order = rng.permutation(4)[: 4 - rng.binomial(1, missing)]
+        noisy = KITE + 0.3 * rng.standard_normal((4, 2))
+        scenes.append(pw.Scene(noisy[order], None, list(looks[order])))
+    found = examples_of(batch(scenes), 4, missing=True)
+    looks = Looks.start(found, 2, 0, rng)
+    looks = looks._replace(variances=0.01 * looks.variances)  # too little, at first
+    begin = State(start(found, 0.3).shape, looks)
+    learned = run(found, begin, schedule=Schedule(beta=beta, factor=1.0, iterations=60))
+    assert len(learned.bounds) > 3
+    assert falls(learned.bounds) < 1e-12
+
+
+def test_the_bound_never_falls_with_directions():
+    truth = pw.Template.directed(KITE, [0.5, 1.0, 0.7, 0.3], [0.0, 1.0, 2.0, -2.0])
+    drawn = pw.Model([truth], noise=pw.Noise(0.3), presence=0.999).sample(0, 30).scenes
+    found = examples_of(batch([s for s in drawn if len(s)]), 4)
+    learned = run(found, start(found, 0.3))
+    assert len(learned.bounds) > 3
+    assert falls(learned.bounds) < 1e-12
 
 
 def test_the_papers_bound_never_falls_at_fixed_beta():
@@ -326,6 +355,14 @@ def test_a_learned_template_goes_into_a_model_at_once():
     assert found.objects[0].probability > 0.9
 
 
+def test_noise_of_one_object_is_not_that_of_another():
+    """Without noise on one of them there is no common level; it is left open."""
+    noisy, quiet = (pw.learn(examples(KITE, sigma, 20), 4) for sigma in (0.1, 0.0))
+    assert pw.compose([noisy, noisy]).noise.sigma == pytest.approx(noisy.sigma)
+    assert pw.compose([noisy, quiet]).noise.sigma is None
+    assert pw.compose([quiet]).noise.sigma is None
+
+
 def test_procrustes():
     truth = pw.shapes.triangle()
     moved = 3 * truth.parts[[2, 0, 1]] @ np.array([[0.6, 0.8], [-0.8, 0.6]]) + 7
@@ -357,6 +394,10 @@ def test_procrustes():
         (
             lambda: pw.learn([pw.Scene(KITE, "abcd"), pw.Scene(KITE, "abce")], 4),
             "does not make 4 parts",
+        ),
+        (
+            lambda: pw.learn([pw.Scene(np.eye(7, 2), None, list(np.eye(7)))] * 3, 7),
+            "give the parts types",
         ),
         (lambda: pw.procrustes(KITE, KITE[:3]), "4 and 3 parts"),
     ],

@@ -58,6 +58,8 @@ def test_learn_for_people_and_as_the_paper_does(run, squares):
     [
         (["--parts", 3], "do not have 3 points"),
         (["--parts", 4, "--noise", "loud"], "--noise must be one of"),
+        (["--parts", 4, "--objects", 1, "--name", "square"], "scenes of one object"),
+        (["--parts", 4, "-o", "nowhere/model.json"], "no such folder"),
     ],
 )
 def test_bad_input_is_one_line(run, squares, options, says):

@@ -72,11 +72,14 @@ def learn(
     one_of("--noise", noise, ("template", "scene"))
     sizes = _numbers(parts)
     several = objects is not None or len(sizes) != 1
-    if several and (noise == "scene" or missing or factors is not None or not symmetry):
+    one_only = missing or factors is not None or not symmetry or name != "object"
+    if several and (noise == "scene" or one_only):
         raise InputError(
-            "--noise, --missing, --factors and --no-symmetry are for scenes of one object; leave "
-            "them out where there are several."
+            "--noise, --missing, --factors, --name and --no-symmetry are for scenes of one object; "
+            "leave them out where there are several."
         )
+    if out is not None and not out.absolute().parent.is_dir():
+        raise InputError(f"{out}: there is no such folder; make it first.")
     options.cache_compilations()
     batch = read_scenes(scenes)
     with progress_bar("iterations", None) as progress:

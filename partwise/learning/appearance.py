@@ -94,8 +94,8 @@ class Looks(NamedTuple):
         )
         return AppearanceExpected(log_evidence, group, mean, covariance)
 
-    def update(self, moments: AppearanceMoments) -> Looks:
-        """The M-step."""
+    def update(self, moments: AppearanceMoments, beta: float = 1.0) -> Looks:
+        """The M-step; beta is that of the E-step."""
         solved = np.linalg.solve(
             moments.factors + 1e-12 * np.eye(moments.factors.shape[1]),
             np.swapaxes(moments.cross, 1, 2),
@@ -103,7 +103,7 @@ class Looks(NamedTuple):
         solved = np.swapaxes(solved, 1, 2)  # N f l+1
         explained = (solved * moments.cross).sum(2)
         count = np.maximum(moments.factors[:, -1, -1], 1e-300)
-        variances = (moments.square - explained) / count[:, None]
+        variances = beta * (moments.square - explained) / count[:, None]
         return self._replace(
             loadings=solved[..., :-1] * self.used[..., None],
             means=solved[..., -1] * self.used,

@@ -36,12 +36,12 @@ def compose(
 ) -> Model:
     """A model of all these objects; ``options`` are those of :class:`partwise.Model`.
 
-    The noise level is that of learning, if there was any noise; else it is left open.
+    The noise level is that of learning, if every object had noise; else it is left open.
     """
     if not learned or not all(isinstance(one, Learned) for one in learned):
         raise InputError("compose takes a list of what learn returns, at least one.")
     radii, sigma = radii_of([one.sigma for one in learned])
-    known = sigma > QUIET and all(one.follows_scale for one in learned)
+    known = all(one.follows_scale and one.sigma > QUIET for one in learned)
     if not known:
         radii = [1.0] * len(learned)
     templates = [

@@ -61,6 +61,9 @@ LEVELS = (0.02, 0.08, 0.25)
 ROUNDS = 12
 """Of EM, four iterations each."""
 
+LIKELY = 0.2
+"""Less likely copies are not taken away. Below a half: rivals that share points share it."""
+
 
 @dataclass(frozen=True)
 class Found:
@@ -227,10 +230,10 @@ def _refine(pool: _Pool, shape: Shape) -> tuple[float, Shape]:
 
 
 def _apart(pool: _Pool, probability: Float[Array, " T"]) -> list[Int[Array, " n"]]:
-    """Copies more likely than not, the likeliest first, that share no point."""
+    """Copies, the likeliest first, that share no point."""
     out, taken = [], set()
     for t in np.argsort(-probability, kind="stable"):
-        if probability[t] < 0.2:
+        if probability[t] < LIKELY:
             break
         if taken.isdisjoint(rows := pool.rows[t].tolist()):
             out.append(pool.rows[t])

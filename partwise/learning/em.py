@@ -148,7 +148,7 @@ def maximise(
     fitted = fitted._replace(sigma=max(fitted.sigma, SMALLEST))
     looks = state.looks
     if looks is not None and expected.looks is not None:
-        looks = looks.update(expected.looks)
+        looks = looks.update(expected.looks, beta)
     return State(fitted, looks)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from partwise._checks import InputError, one_of
 from partwise.learning.appearance import Looks
 from partwise.learning.em import Run, Schedule, State, run
-from partwise.learning.examples import Examples, examples_of
+from partwise.learning.examples import MOST_WAYS, Examples, examples_of
 from partwise.learning.geometry import SceneNoise, Shape
 from partwise.learning.plane import from_complex
 from partwise.learning.procrustes import Alignment, match_parts, procrustes
@@ -150,6 +150,11 @@ def learn_from(
     rng = np.random.default_rng(seed)
     if factors is not None and examples.features is None:
         raise InputError("factors: these examples have no appearance; leave it out.")
+    if examples.features is not None and any(g.ways is None for g in examples.groups):
+        raise InputError(
+            f"examples: {examples.parts} parts with appearance can be listed in more than "
+            f"{MOST_WAYS} ways, which are too many to sum over; give the parts types."
+        )
     if paper:
         _check_paper(examples)
         start = _starts(examples, 1, factors, rng)[0]
