@@ -22,12 +22,14 @@ __all__ = ["align"]
 
 Array = np.ndarray
 
-LEVELS = ((Grid(96, 0.03), 8), (Grid(192, 0.02), 12), (Grid(256, 0.014), 40))
-"""Grids from coarse to fine, and how many source points are the origin on each.
+_ROUGH, _MIDDLE = Grid(96, 0.03), Grid(192, 0.02)
+_NOISY, _PRECISE = Grid(256, 0.016), Grid(320, 0.008)
 
-The coarse one suffices where half of the points are common, and takes milliseconds. Of the origins
-one at least must be a common point: of 40, one in ten of which is, all are unmatched in one case of
-70.
+LEVELS = ((_ROUGH, 8), (_MIDDLE, 8), (_NOISY, 16), (_PRECISE, 32), (_NOISY, 32))
+"""Grids, cheap ones first, and how many source points are the origin on each.
+
+The rough one suffices where half of the points are common. The last two are for lists of which one
+point in ten is, precise or noisy: of 32 origins, all are unmatched in one case of 20.
 """
 
 SHEARED = (Grid(96, 0.045), 4)
@@ -41,6 +43,9 @@ LOOKED_AT = 4
 
 ALTERNATIVES = 12
 """The same, once a map is found: others may explain the lists as well."""
+
+FAR_BEHIND = 15.0
+"""Alternatives to what was found whose rough log odds are so much lower are not looked at."""
 
 SURE = 6.0
 """Log odds at which the search ends."""
@@ -93,7 +98,7 @@ def align(
     # Of several maps that explain the lists alike, the best may have a small share.
     if best is None or common < 0.5:
         return Aligned.nothing(source, target, probability)
-    best = refine(best.map, x, seen, best.sigma, transform == "affine", tolerance=1e-9)
+    best = refine(best.map, x, seen, best.sigma, transform == "affine", tolerance=1e-7)
     pairs, sure = _pairs(best, x, seen)
     pairs = np.column_stack([orders[0][pairs[:, 0]], orders[1][pairs[:, 1]]])
     order = np.argsort(pairs[:, 0], kind="stable")
@@ -116,13 +121,17 @@ def _search(
     found: list[Scored] = []
     for proposer, shear, origin in _origins(x, target, affine, effort, rng):
         rough = proposer.polish(proposer.sharpen(origin, proposer.propose(origin)))
+        hit = False
         for k, (a, b) in enumerate(zip(rough.a, rough.b, strict=True)):
-            if k >= (ALTERNATIVES if found and found[-1].log_odds > 0 else LOOKED_AT):
+            if k >= (ALTERNATIVES if hit else LOOKED_AT):
+                break
+            if hit and rough.odds[k] < rough.odds[0] - FAR_BEHIND:
                 break
             start = Map(complex(a), complex(b), complex(a * shear))
             scored = refine(start, x, target, 0.8 * proposer.grid.blur, affine)
             if np.isfinite(scored.log_odds):
                 found.append(scored)
+                hit = hit or scored.log_odds > 0
         if found and max(s.log_odds for s in found) > SURE:
             break
     return found
