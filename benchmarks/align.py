@@ -2,16 +2,16 @@
 
 ``python -m benchmarks.align [--trials 100] [--rivals] [--only ROWS] [--out FILE]``
 
-Two windows, unit squares, are put down independently, each with its own centre (within a quarter of the
-side of a common point) and orientation. The common points lie where the windows overlap, the unmatched
-ones anywhere in their own window: no outline gives anything away. The target is then turned by any angle,
-scaled by 0.5 to 2 and moved; its points get Gaussian noise (a fraction of the window's side), and both
-lists are shuffled. Neither noise nor overlap is given to anybody.
+Two windows, unit squares, are put down independently, each with its own centre (within a quarter
+of the side of a common point) and orientation. The common points lie where the windows overlap,
+the unmatched ones anywhere in their own window: no outline gives anything away. The target is then
+turned by any angle, scaled by 0.5 to 2 and moved; its points get Gaussian noise (a fraction of the
+window's side), and both lists are shuffled. Neither noise nor overlap is given to anybody.
 
-A success is the right map (root mean square error of the common points below three standard deviations
-of the noise) at a probability above one half. A confident wrong answer is any other answer above one
-half. Slow rows have fewer trials; the table says how many. Settings were chosen on seeds from 900 to 999;
-those of this table start at 10,000.
+A success is the right map (root mean square error of the common points below three standard
+deviations of the noise) at a probability above one half. A confident wrong answer is any other
+answer above one half. Slow rows have fewer trials; the table says how many. Settings were chosen
+on seeds from 900 to 999; those of this table start at 10,000.
 """
 
 from __future__ import annotations
