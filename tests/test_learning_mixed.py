@@ -12,7 +12,7 @@ from partwise.evaluation import assess
 from partwise.files import write_labelled, write_scenes
 from partwise.learning.bound import cramer_rao, simple_bound
 from partwise.learning.discovery import discover
-from partwise.learning.plane import from_complex
+from partwise.learning.plane import from_complex, normal, to_complex
 
 SQUARE, TRIANGLE = pw.shapes.square(), pw.shapes.triangle()
 
@@ -131,6 +131,20 @@ def test_bound_is_the_simple_one_where_parts_are_identified(template):
     simple = simple_bound(template, 0.1, 64)
     assert cramer_rao(template, 0.1, 64, identified=True) == pytest.approx(simple, rel=0.05)
     assert simple == pytest.approx({4: 7.8e-5, 3: 6.7e-5}[len(template)], rel=0.01)
+
+
+def test_how_far_the_triangle_is_from_equilateral():
+    """What docs/learning.md says of it."""
+    z = normal(to_complex(TRIANGLE.parts)) * TRIANGLE.radius
+    turned = z[[1, 2, 0]] * np.exp(-1j * np.angle(np.vdot(z, z[[1, 2, 0]])))
+    away = np.sqrt((np.abs(turned - z) ** 2).sum())
+    assert away / 0.1 == pytest.approx(2.7, abs=0.05)
+    assert away / 0.25 == pytest.approx(1.1, abs=0.05)
+    equilateral = from_complex(np.exp(2j * np.pi * np.arange(3) / 3))
+    error = pw.procrustes(equilateral, TRIANGLE).smse
+    bound = cramer_rao(TRIANGLE, 0.25, 64)
+    assert bound == pytest.approx(28 * simple_bound(TRIANGLE, 0.25, 64), rel=0.1)
+    assert error < bound
 
 
 def test_bound_where_parts_come_in_any_order():
