@@ -222,6 +222,22 @@ def test_noise_that_follows_the_scale_is_an_option():
     assert np.mean(right) > 0.9
 
 
+def test_random_starts_are_not_copied_for_every_scene(monkeypatch):
+    from partwise.solvers import variational
+
+    solve_chunk, shapes = variational._solve, []
+
+    def watched(*args):
+        shapes.append(args[4].shape)
+        return solve_chunk(*args)
+
+    monkeypatch.setattr(variational, "_solve", watched)
+    drawn = pw.simulate_constellations(40, 0.0, 4)
+    whole = drawn.select(drawn.present.all(1))
+    solve(MODEL, whole.scenes, Variational(max_updates=2))
+    assert set(shapes) == {(11, 11, 40)}
+
+
 @pytest.mark.parametrize(
     ("options", "word"),
     [

@@ -116,13 +116,15 @@ class Variational:
         # The schedule is an argument, not an option of the compiled program: a sweep over it, and
         # over where R starts, compiles once.
         schedule = np.float32(self.beta), np.float32(self.growth)
-        fixed = replace(first, init="random")
+        fixed, smallest = replace(first, init="random"), fewest_at_once(problem.model)
+        # Random R is the same for every scene, and one copy is enough (of crowded scenes, many take
+        # gigabytes); but with appearance it comes as votes do, to share their program.
+        shared = self.init == "random" and smallest == 1
 
         def run(seen: Observed, count: int) -> Solved:
-            r = _first_r(first, setting, slots, seen, starts)
+            r = starts if shared else _first_r(first, setting, slots, seen, starts)
             return _solve(fixed, prior, setting, slots, r, schedule, seen, count)
 
-        smallest = fewest_at_once(problem.model)
         solved = in_chunks(run, self.observed(problem), smallest=smallest)
         return explain(problem, solved, prior.slack)
 
@@ -289,15 +291,15 @@ def _solve(
     prior: MatchPrior,
     setting: Setting,
     slots: Slots,
-    first: Float[Array, "M N A S"],
+    first: Float[Array, "M N A *S"],
     schedule: tuple[Float[Array, ""], Float[Array, ""]],
     seen: Observed,
     count: int,
 ) -> Solved:
     """All restarts of ``count`` scenes, through lanes; then the best of each.
 
-    ``first`` are the first R of every restart and attempt; ``schedule`` is the first beta, and what
-    it is multiplied by.
+    ``first`` are the first R of every restart and attempt, for each scene or the same for all;
+    ``schedule`` is the first beta, and what it is multiplied by.
     """
     seen = jax.tree.map(lambda a: jnp.moveaxis(a, 0, -1), seen)
     scenes = seen.precision.shape[0]
@@ -307,7 +309,7 @@ def _solve(
         scene, restart = job // solver.restarts, job % solver.restarts
         here = jax.tree.map(lambda a: jnp.take(a, scene, axis=-1), seen)
         chosen = restart * solver.attempts + attempt
-        r = first[:, :, chosen, scene]
+        r = first[:, :, chosen, scene] if first.ndim == 4 else first[:, :, chosen]
         return here, start_state(slots, prior, r * here.mass[:-1, None], beta)
 
     def advance(lane):
