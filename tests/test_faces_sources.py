@@ -10,6 +10,7 @@ import pytest
 from partwise import InputError
 from partwise.faces import masks, read_basis, write_basis
 from partwise.faces.canvas import PARTS, SIZE, pixels_at, to_frame
+from partwise.faces.fitting import code_parts
 from partwise.faces.orl import align, grouped, orl_folder, orl_parts
 from partwise.faces.photofit import photofit_parts
 from partwise.paper.published import FACES_MODEL, PHOTOFIT_BASIS, recorded_folder
@@ -137,6 +138,23 @@ def test_bad_photofit_folders(tmp_path, harm, sentence):
     with pytest.raises(InputError, match=sentence) as caught:
         photofit_parts(tmp_path)
     assert "\n" not in str(caught.value)
+
+
+def test_a_picture_of_a_size_nobody_wants(tmp_path, monkeypatch):
+    from PIL import Image
+
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1000)  # as if 640 x 640 were 14,000 x 14,000
+    with pytest.raises(InputError, match="not a picture"):
+        photofit_parts(write_photofit(tmp_path))
+
+
+def test_parts_that_are_all_the_same(tmp_path):
+    write_photofit(tmp_path)
+    one = (tmp_path / "male/black/nose/nose_1.png").read_bytes()
+    for path in tmp_path.glob("*/*/nose/*.png"):
+        path.write_bytes(one)
+    with pytest.raises(InputError, match="'nose' are the same"):
+        code_parts(photofit_parts(tmp_path))
 
 
 def test_a_folder_of_something_else(tmp_path):

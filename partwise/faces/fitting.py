@@ -13,7 +13,9 @@ from sklearn.decomposition import PCA, FactorAnalysis
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
+from partwise._checks import InputError
 from partwise.faces.appearance import FaceModel, expected_factors
+from partwise.faces.canvas import PARTS
 from partwise.faces.combinations import CodedParts
 from partwise.faces.parts import PartImages, areas_of, centres_of
 from partwise.templates import Appearance
@@ -78,9 +80,11 @@ def _fit(parts: PartImages, factors: Sequence[int]) -> Fit:
 def code_parts(parts: PartImages) -> tuple[CodedParts, Array, tuple[Array, ...]]:
     """Codes of all part images, and the mean and basis images that turn codes into pixels."""
     codes, means, bases = [], [], []
-    for pictures, weight in zip(parts.weighted, parts.weights, strict=True):
+    for part, pictures, weight in zip(PARTS, parts.weighted, parts.weights, strict=True):
         inside = weight > 0
         pixels = pictures[..., inside].reshape(-1, inside.sum())
+        if not np.ptp(pixels, axis=0).any():
+            raise InputError(f"part images: all of {part!r} are the same; give different ones.")
         # Whitened: x^a has unit variance (the maximum-likelihood PPCA, up to its shrinkage).
         pca = PCA(EXPLAINED, whiten=True, svd_solver="full").fit(pixels)
         code = _sign_free(pca, pixels)

@@ -38,9 +38,15 @@ def read_picture(
                 )
             both = picture.convert("RGBA")
             grey, opacity = both.convert("L"), both.getchannel("A")
-    except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
+    except InputError:
+        raise
+    except (
+        UnidentifiedImageError,
+        Image.DecompressionBombError,
+        OSError,
+        SyntaxError,
+        ValueError,
+    ):
         raise InputError(f"{path}: not a picture that can be read; replace or remove it.") from None
     level, alpha = (np.asarray(p, np.float32) / 255 for p in (grey, opacity))
     if resized is None:
