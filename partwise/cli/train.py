@@ -28,7 +28,7 @@ OutOption = Annotated[Path, typer.Option("-o", "--out", help="The folder of this
 def ccae(
     out: OutOption,
     noise: Annotated[float, typer.Option(help="Noise of the scenes it is trained on.", min=0)],
-    steps: Annotated[int, typer.Option(help="Batches of 128 scenes.", min=1)] = 10_000,
+    steps: Annotated[int, typer.Option(help="Batches of 128 scenes.", min=1)] = 6_000,
     seed: options.SeedOption = 0,
 ) -> None:
     """The constellation capsule autoencoder (sec. 4.1), on freshly drawn constellations.

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["FOLDER", "ccae_name", "ccae_weights"]
+__all__ = ["FOLDER", "ccae_weights"]
 
 FOLDER = Path(__file__).parent / "weights"
-
-
-def ccae_name(noise: float) -> str:
-    """The file of the CCAE that was trained on scenes of this noise."""
-    return f"ccae-sigma{noise:.2f}.safetensors"
 
 
 def ccae_weights() -> dict[float, Path]:
