@@ -250,12 +250,39 @@ def test_bad_input(tmp_path):
         pw.infer(square, pw.shapes.square().parts, "ccae")
     with pytest.raises(pw.InputError, match="two squares and one triangle"):
         pw.infer(MODEL.replace(clutter=1.0), pw.shapes.square().parts, "ccae")
+    with pytest.raises(pw.InputError, match="two squares and one triangle"):
+        pw.infer(MODEL.replace(pose=pw.poses.Affine2D()), pw.shapes.square().parts, "ccae")
     with pytest.raises(pw.InputError, match="at most 11 points"):
         pw.infer(MODEL, np.random.default_rng(0).normal(size=(12, 2)), "ccae")
     with pytest.raises(pw.InputError, match=r"no weights for noise 0\.7"):
         pw.infer(MODEL, pw.shapes.square().parts, pw.Ccae(noise=0.7))
     with pytest.raises(pw.InputError, match="no such file"):
         pw.infer(MODEL, pw.shapes.square().parts, pw.Ccae(weights=tmp_path / "no.safetensors"))
+
+    with pytest.raises(pw.InputError, match="must be a number"):
+        pw.Ccae(noise="0.1")
+    with pytest.raises(pw.InputError, match="leave one out"):
+        pw.Ccae(noise=0.1, weights=tmp_path / "no.safetensors")
+    for noise in (-1.0, float("nan"), float("inf")):
+        with pytest.raises(pw.InputError, match="noise must be"):
+            ccae_training.task(noise)
+
+
+def test_the_command_trains_as_long_as_the_shipped_weights_were():
+    """The card of the weights says that they are made by the command's defaults."""
+    from inspect import signature
+
+    from safetensors import safe_open
+
+    from partwise.cli.train import ccae as command
+
+    given = {name: p.default for name, p in signature(command).parameters.items()}
+    for noise, path in ccae_weights().items():
+        with safe_open(path, "numpy") as file:
+            about = file.metadata()
+        options = ccae_training.task(noise).options
+        made = {**options, "steps": given["steps"], "seed": given["seed"]}
+        assert {k: about[k] for k in made} == {k: str(v) for k, v in made.items()}
 
 
 def test_few_and_coinciding_points():

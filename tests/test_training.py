@@ -9,6 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from safetensors import safe_open
+from safetensors.numpy import save_file
 
 import partwise as pw
 from partwise.neural.sparsity import prior_sparsity
@@ -105,6 +107,34 @@ def test_other_options_are_another_folder(tmp_path):
         train(line(), 5, 0, tmp_path)
 
 
+@pytest.mark.parametrize("name", ["log.csv", "checkpoint.safetensors", "weights.safetensors"])
+def test_what_another_put_into_the_folder_is_not_written_over(tmp_path, name):
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(pw.InputError, match=f"{name}.*another folder"):
+        train(line(), 5, 0, tmp_path)
+    assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [(name, "mine")]
+
+
+def test_options_and_checkpoints_that_are_none(tmp_path):
+    (tmp_path / "training.json").write_text("[1, 2]")
+    with pytest.raises(pw.InputError, match="another folder"):
+        train(line(), 5, 0, tmp_path)
+    (tmp_path / "training.json").unlink()
+    train(line(), 5, 0, tmp_path)
+    kept = tmp_path / "checkpoint.safetensors"
+    with safe_open(kept, "numpy") as file:
+        arrays = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+    save_file(arrays, kept)  # without the step
+    with pytest.raises(pw.InputError, match="no checkpoint of a run"):
+        train(line(), 5, 0, tmp_path)
+
+
+def test_a_seed_beyond_all_bounds_leaves_no_folder(tmp_path):
+    with pytest.raises(pw.InputError, match="seed must be"):
+        train(line(), 5, 10**30, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_loss_that_is_no_number(tmp_path):
     with pytest.raises(pw.InputError, match="loss is nan"):
         train(line(broken=True), 5, 0, tmp_path)
@@ -124,6 +154,9 @@ def test_files_of_weights(tmp_path):
         load_leaves(path, {"other": jnp.zeros(3)})
     with pytest.raises(pw.InputError, match="another size"):
         load_leaves(path, Line(jnp.zeros(3)))
+    save_leaves(path, Line(jnp.float32(jnp.nan)), {})
+    with pytest.raises(pw.InputError, match="NaN"):
+        load_leaves(path, net)
     path.write_bytes(b"not weights at all")
     with pytest.raises(pw.InputError, match="not a safetensors file"):
         load_leaves(path, net)

@@ -14,6 +14,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
+from partwise._checks import InputError
 from partwise.metrics import published_scores
 from partwise.neural.ccae import CAPSULES, SMALLEST_SCALE, Ccae, Votes, explain, read
 from partwise.neural.sparsity import prior_sparsity
@@ -91,6 +92,8 @@ def task(noise: float, smallest_scale: float = SMALLEST_SCALE, together: float =
 
     The other two arguments are for trying what they do (``python -m benchmarks.ccae_choices``).
     """
+    if not 0 <= noise < np.inf:
+        raise InputError(f"noise must be a standard deviation >= 0; got {noise}.")
 
     def batch(rng: np.random.Generator) -> tuple[np.ndarray, ...]:
         drawn = simulate_constellations(BATCH, noise, int(rng.integers(2**31)))

@@ -9,7 +9,7 @@ import equinox as eqx
 import jax
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 from partwise._checks import InputError, readable
 from partwise.files import replacing
@@ -32,8 +32,9 @@ def save_leaves(path: Path, tree: Any, about: dict[str, str], half: bool = False
         arrays = {
             name: a.astype(np.float16) if a.dtype == np.float32 else a for name, a in arrays.items()
         }
+    # (safetensors' own writer makes files that nobody else may read.)
     with replacing(path) as part:
-        save_file(arrays, part, about)
+        part.write_bytes(save(arrays, about))
 
 
 def load_leaves(path: Path, like: T) -> tuple[T, dict[str, str]]:
@@ -50,6 +51,9 @@ def load_leaves(path: Path, like: T) -> tuple[T, dict[str, str]]:
         raise InputError(f"{path}: not a safetensors file ({error}); write it again.") from None
     if any(arrays[name].shape != leaf.shape for name, leaf in wanted.items()):
         raise InputError(f"{path}: these are the weights of a network of another size.")
+    for name, array in arrays.items():
+        if not np.isfinite(array).all():
+            raise InputError(f"{path}: {name} holds NaN or infinity; write the file again.")
     leaves = [jax.numpy.asarray(arrays[name], leaf.dtype) for name, leaf in wanted.items()]
     dynamic, static = eqx.partition(like, eqx.is_array)
     return eqx.combine(jax.tree.unflatten(jax.tree.structure(dynamic), leaves), static), about

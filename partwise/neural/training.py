@@ -29,6 +29,9 @@ __all__ = ["LEG", "Task", "Trained", "train"]
 LEG = 200
 """Steps between checkpoints, and between rows of the log."""
 
+FILES = ("checkpoint.safetensors", "log.csv", "weights.safetensors")
+"""What the folder of a run holds beside its options; another's is not written over."""
+
 Progress = Callable[..., None]
 
 
@@ -65,6 +68,8 @@ def train(
     Ctrl-C, and after a kill, the same call goes on from the last checkpoint. ``progress`` is told
     the steps done, and by ``note=`` the loss and the speed.
     """
+    if not 0 <= seed < 2**63:
+        raise InputError(f"seed must be a whole number from 0 to 2^63 - 1; got {seed}.")
     _same_options(task, steps, seed, out)
     root = jax.random.key(seed)
     model = task.initial(jax.random.fold_in(root, 0))
@@ -74,7 +79,10 @@ def train(
     done, seconds = 0, 0.0
     if kept.exists():
         state, about = load_leaves(kept, state)
-        done, seconds = int(about["step"]), float(about["seconds"])
+        try:
+            done, seconds = int(about["step"]), float(about["seconds"])
+        except (KeyError, ValueError):
+            raise InputError(f"{kept}: no checkpoint of a run; remove it to begin anew.") from None
     noise = jax.random.fold_in(root, 1)
 
     @eqx.filter_jit(donate="all-except-first")
@@ -118,13 +126,21 @@ def _same_options(task: Task, steps: int, seed: int, out: Path) -> None:
     path = out / "training.json"
     out.mkdir(parents=True, exist_ok=True)
     if not path.exists():
+        for name in FILES:
+            if (out / name).exists():
+                raise InputError(
+                    f"{out / name}: not of a run that can go on (no {path.name} beside it); train "
+                    "into another folder."
+                )
         with replacing(path) as part:
             part.write_text(json.dumps(options, indent=1) + "\n")
         return
     try:
         kept = json.loads(path.read_text())
+        if not isinstance(kept, dict):
+            raise ValueError
     except ValueError:
-        raise InputError(f"{path}: not readable; train into another folder.") from None
+        raise InputError(f"{path}: not the options of a run; train into another folder.") from None
     differ = sorted(k for k in {*kept, *options} if kept.get(k) != options.get(k))
     if differ:
         name = differ[0]

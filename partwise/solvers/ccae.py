@@ -21,6 +21,7 @@ from partwise.fitting import fit_poses
 from partwise.model import Model, constellations
 from partwise.neural.ccae import Reading, load, normalise, read
 from partwise.neural.shipped import ccae_weights
+from partwise.poses import Similarity2D
 from partwise.problem import Claims, Problem, Solution
 from partwise.solvers.exact import Exact
 
@@ -43,6 +44,12 @@ class Ccae:
 
     noise: float | None = None
     weights: str | Path | None = None
+
+    def __post_init__(self):
+        if self.noise is not None and self.weights is not None:
+            raise InputError("solver ccae: noise picks among the shipped weights; leave one out.")
+        if not isinstance(self.noise, int | float | None):
+            raise InputError(f"solver ccae: noise must be a number; got {self.noise!r}.")
 
     def solve(self, problem: Problem, seed: int = 0) -> Solution:
         """Explain every scene of ``problem``; there is nothing random."""
@@ -130,7 +137,13 @@ def _capsule_of(problem: Problem) -> Array:
 
 def _same_shape(model: Model, t: int, parts: Array) -> bool:
     template = model.templates[t]
-    if model.clutter or model.missing or model.part_size != 2 or template.types is not None:
+    if (
+        not isinstance(model.pose, Similarity2D)
+        or model.clutter
+        or model.missing
+        or model.part_size != 2
+        or template.types is not None
+    ):
         return False
     return template.parts.shape == parts.shape and np.allclose(template.parts, parts)
 
