@@ -93,10 +93,12 @@ def test_the_mixture_against_one_component_after_the_other():
 def test_the_loss_term_by_term(net, drawn, monkeypatch):
     monkeypatch.setattr(ccae_training, "NOISE", 0.0)
     points, seen = jnp.asarray(drawn.points, jnp.float32), jnp.asarray(drawn.present)
-    total, terms = ccae_training.loss(net, points, seen, jax.random.key(0))
+    loss = eqx.filter_jit(lambda *args: ccae_training.loss(*args))  # compiled without noise
+    total, terms = loss(net, points, seen, jax.random.key(0))
+    said_of = eqx.filter_jit(net)
     nll, entropies, dynamic, presence = [], [], [], []
     for x, here in zip(drawn.points, drawn.present, strict=True):
-        votes = Votes(*map(np.asarray, net(jnp.asarray(x, jnp.float32), here)))
+        votes = Votes(*map(np.asarray, said_of(jnp.asarray(x, jnp.float32), here)))
         said = [slow_mixture(votes, p) for p in x[here]]
         nll.append(-sum(s[0] for s in said))
         wins = np.bincount([s[1][0] for s in said], minlength=CAPSULES)
@@ -121,9 +123,8 @@ def test_the_loss_term_by_term(net, drawn, monkeypatch):
 
 def test_training_draws_its_noise_from_the_key(net, drawn):
     points, seen = jnp.asarray(drawn.points, jnp.float32), jnp.asarray(drawn.present)
-    one, same, other = (
-        float(ccae_training.loss(net, points, seen, jax.random.key(k))[0]) for k in (0, 0, 1)
-    )
+    loss = eqx.filter_jit(ccae_training.loss)
+    one, same, other = (float(loss(net, points, seen, jax.random.key(k))[0]) for k in (0, 0, 1))
     assert one == same != other
 
 
@@ -218,7 +219,7 @@ def test_order_place_and_size_change_nothing_else(drawn, found):
         assert sorted(back) == sorted(sorted(o.points.tolist()) for o in found[s].objects)
 
 
-@pytest.mark.parametrize(("sigma", "share"), [(0.0, 1.0), (0.1, 0.7), (0.25, 0.7)])
+@pytest.mark.parametrize(("sigma", "share"), [(0.0, 1.0), (0.25, 0.7)])
 def test_the_weights_that_fit_the_noise_are_taken(sigma, share):
     """Scene by scene; of two to eight numbers of freedom, a noise cannot be told for certain."""
     drawn = pw.simulate_constellations(100, sigma, 5)

@@ -138,9 +138,12 @@ def _reordered(net: Ccae, order: tuple[int, ...]) -> Ccae:
 def accuracy(net: Ccae, drawn: LabelledScenes) -> float:
     """The segmentation accuracy, as published, of capsules that stand for objects 0, 1 and 2."""
     points = jnp.asarray(drawn.points, jnp.float32)
-    said = eqx.filter_jit(jax.vmap(read, (None, 0, 0)))(net, points, drawn.present)
+    said = _read_all(net, points, drawn.present)
     owner = np.where(drawn.present, said.owner, np.asarray(said.absent)[:, None])
     held = np.where(np.asarray(said.beaten), owner, -1)
     there = (held[..., None] == np.arange(CAPSULES)).any(1)
     instantiated = np.take_along_axis(there, drawn.object_id, 1)
     return float(published_scores(drawn, owner, instantiated).segmentation_accuracy.mean())
+
+
+_read_all = eqx.filter_jit(jax.vmap(read, (None, 0, 0)))

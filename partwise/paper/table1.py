@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,9 @@ PROTOCOLS = ("published", "exchangeable")
 BETA = 0.05
 RECORDED = "ccae-recorded"
 """The answers of the paper's own CCAE, which come with its draws."""
+
+METHODS = (*(["ccae"] if find_spec("equinox") else []), "gmm", "ds", "ransac", "exact", "auto")
+"""What is run; CCAE where `partwise[neural]` is installed."""
 
 TITLES = {
     "ccae": "CCAE, trained here",
@@ -105,7 +109,7 @@ class Experiment:
     out: Path
     scenes: int | None = None
     sigmas: tuple[float, ...] = SIGMAS
-    methods: tuple[str, ...] = ("ccae", "gmm", "ds", "ransac", "exact", "auto")
+    methods: tuple[str, ...] = METHODS
     betas: tuple[float, ...] = BETAS
     seed: int = 0
     solvers: Callable[..., Solver] = named
