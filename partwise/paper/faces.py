@@ -29,8 +29,9 @@ from partwise.paper.published import (
     PHOTOFIT_BASIS,
     recorded_folder,
 )
-from partwise.paper.tables import Grid, Measured, Picture, Row, write_report
+from partwise.paper.tables import Grid, Measured, Row, write_report
 from partwise.plotting.faces import KINDS, write_pictures
+from partwise.plotting.saving import Picture
 
 __all__ = ["Cell", "Experiment", "run"]
 

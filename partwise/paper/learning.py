@@ -32,7 +32,8 @@ from partwise.paper.published import (
     recorded_folder,
     recorded_name,
 )
-from partwise.paper.tables import Grid, Measured, Picture, Row, write_report
+from partwise.paper.tables import Grid, Measured, Row, write_report
+from partwise.plotting.saving import Picture
 from partwise.sampling import simulate_constellations
 from partwise.scenes import LabelledScenes, Scene
 from partwise.templates import Template, shapes

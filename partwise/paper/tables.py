@@ -1,4 +1,4 @@
-"""Figures beside the paper's, tables and pictures of them, and the files an experiment writes."""
+"""Figures beside the paper's, tables of them, and the files an experiment writes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import Any
 
 from partwise.files import replacing
 from partwise.paper.keeping import make_folder
+from partwise.plotting.saving import Picture
 
-__all__ = ["Grid", "Measured", "Picture", "Row", "write_report"]
+__all__ = ["Grid", "Measured", "Row", "write_report"]
 
 Row = dict[str, Any]
 
@@ -93,18 +94,6 @@ class Grid:
         """The table for a page."""
         rows = [[c.to_json() if isinstance(c, Measured) else c for c in row] for row in self.rows]
         return {"title": self.title, "headings": list(self.headings), "rows": rows}
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A picture in the folder of the results, and what it shows."""
-
-    file: str
-    caption: str
-
-    def to_json(self) -> dict[str, Any]:
-        """The picture for a page."""
-        return {"file": self.file, "caption": self.caption}
 
 
 def write_report(

@@ -17,9 +17,8 @@ from partwise.faces.evaluation import face_solver
 from partwise.faces.fitting import Fit, knee
 from partwise.faces.rendering import render_explanation, render_truth
 from partwise.faces.scenes import draw_scenes
-from partwise.files import replacing
 from partwise.inference import solve
-from partwise.paper.tables import Picture
+from partwise.plotting.saving import Picture, save
 from partwise.plotting.style import PALETTE
 
 __all__ = ["KINDS", "plot_factors", "plot_knee", "plot_samples", "plot_scenes", "write_pictures"]
@@ -53,13 +52,7 @@ def write_pictures(
     if fit is not None:
         caption = "How well validation faces are rebuilt, by the number of factors."
         named.append(("number", plot_knee(fit), caption))
-    pictures = []
-    for name, figure, caption in named:
-        file = f"{prefix}-{name}.png"
-        with replacing(out / file) as part:
-            figure.savefig(part, format="png", dpi=110, bbox_inches="tight")
-        pictures.append(Picture(file, caption))
-    return pictures
+    return [save(figure, out, f"{prefix}-{name}", caption) for name, figure, caption in named]
 
 
 def plot_scenes(faces: Faces, seed: int = 0) -> Figure:
