@@ -189,15 +189,26 @@ def test_interruption(run, scenes, model, monkeypatch, tmp_path):
 def test_reproduce_runs_the_chosen_experiments(run, monkeypatch, tmp_path):
     asked = []
 
-    def experiment(out, scenes, progress):
-        asked.append((out, scenes))
-        return ["a table"]
+    class Fake:
+        seconds = 3
 
-    monkeypatch.setattr("partwise.paper.EXPERIMENTS", {"table1": experiment, "other": experiment})
+        def __init__(self, lacking=None):
+            self.lacking = lacking
+
+        def run(self, out, scenes, progress):
+            asked.append((out, scenes))
+            progress(0, total=2)
+            progress(2)
+            return ["a table"]
+
+    experiments = {"table1": Fake(), "other": Fake(), "third": Fake("Not run: because.")}
+    monkeypatch.setattr("partwise.paper.EXPERIMENTS", experiments)
     result = run("reproduce", "--only", "table1", "--out", tmp_path, "--scenes", 9)
     assert (result.exit_code, result.stdout) == (0, "a table\n")
     assert asked == [(tmp_path, 9)]
-    assert run("reproduce").stdout == "a table\n" * 2
+    result = run("reproduce")
+    assert result.stdout == "a table\n" * 2
+    assert result.stderr == "third: Not run: because.\n"
 
 
 # In a process of its own

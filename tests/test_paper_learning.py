@@ -8,7 +8,7 @@ import pytest
 import partwise as pw
 from partwise.learning.bound import simple_bound
 from partwise.paper import EXPERIMENTS, learning
-from partwise.paper.learning import Cell, Experiment
+from partwise.paper.learning import Cell, Learning
 from partwise.paper.published import LEARNING
 
 
@@ -24,7 +24,7 @@ def tables(out):
         patch.setattr(
             learning, "cramer_rao", lambda *a, identified=False: [np.inf, 1.0][identified]
         )
-        return learning.run(out, scenes=10, sigmas=(0.1,), mixed_sigmas=(), data=out)
+        return Learning(out, scenes=10, sigmas=(0.1,), mixed_sigmas=(), data=out).run()
 
 
 def test_what_is_written(out, tables):
@@ -50,8 +50,8 @@ def test_what_is_written(out, tables):
 
 def test_smse_is_that_of_fresh_scenes(tmp_path):
     """By hand: the same scenes, learned and compared without the experiment."""
-    experiment = Experiment(tmp_path, scenes=10)
-    kept = experiment.result(Cell("smse", 0.1, "free", "triangle"))
+    experiment = Learning(tmp_path, scenes=10)
+    kept = experiment.kept(Cell("smse", 0.1, "free", "triangle")).result
     scenes = experiment.examples("triangle", 0.1, 2)
     assert not np.array_equal(scenes[0].points, scenes[1].points)
     for seed, labelled in enumerate(scenes):
@@ -64,8 +64,6 @@ def test_what_is_done_is_not_redone(out, tables, monkeypatch):
     def never(*args, **kwargs):
         raise AssertionError("learned again")
 
-    monkeypatch.setattr(Experiment, "_smse", never)
-    monkeypatch.setattr(Experiment, "_table1", never)
-    monkeypatch.setattr(Experiment, "picture", lambda self: learning.Picture("x.png", "x"))
-    again = learning.run(out, scenes=10, sigmas=(0.1,), mixed_sigmas=(), data=out)
+    monkeypatch.setattr(Learning, "compute", never)
+    again = Learning(out, scenes=10, sigmas=(0.1,), mixed_sigmas=(), data=out).run()
     assert len(again) == len(tables)

@@ -7,18 +7,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["console", "progress_bar"]
+__all__ = ["console", "progress_bar", "progress_bars"]
 
 
 @contextmanager
-def progress_bar(what: str, total: int | None) -> Iterator[Callable[..., None] | None]:
-    """A progress bar on stderr where that is a terminal; call it with how much more is done.
+def progress_bars() -> Iterator[Callable[[str, int | None], Callable[..., None] | None]]:
+    """Progress bars on stderr where that is a terminal: ``add(what, total)`` makes one.
 
-    Work that only knows its length later says so: ``progress(0, total=...)``; what else there is to
-    say stands beside the bar: ``progress(0, note="loss 1.234")``.
+    What it returns is called with how much more is done. Work that only knows its length later says
+    so: ``progress(0, total=...)``; what else there is to say stands beside the bar:
+    ``progress(0, note="loss 1.234")``.
     """
     if not sys.stderr.isatty():
-        yield None
+        yield lambda what, total: None
         return
     from rich.console import Console
     from rich.progress import (
@@ -30,15 +31,26 @@ def progress_bar(what: str, total: int | None) -> Iterator[Callable[..., None] |
     )
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bar:
-        task = bar.add_task(what, total=total)
+    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bars:
 
-        def advance(done: int, note: str | None = None, **changes: Any) -> None:
-            if note is not None:
-                changes["description"] = f"{what}, {note}"
-            bar.update(task, advance=done, **changes)
+        def add(what: str, total: int | None) -> Callable[..., None]:
+            task = bars.add_task(what, total=total)
 
-        yield advance
+            def advance(done: float, note: str | None = None, **changes: Any) -> None:
+                if note is not None:
+                    changes["description"] = f"{what}, {note}"
+                bars.update(task, advance=done, **changes)
+
+            return advance
+
+        yield add
+
+
+@contextmanager
+def progress_bar(what: str, total: int | None) -> Iterator[Callable[..., None] | None]:
+    """One progress bar, as of :func:`progress_bars`."""
+    with progress_bars() as add:
+        yield add(what, total)
 
 
 def console() -> Any:

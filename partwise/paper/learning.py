@@ -8,9 +8,8 @@ unknown objects. Parts come in any order, and no label is looked at.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from collections.abc import Iterator
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -20,27 +19,18 @@ from partwise.evaluation import assess
 from partwise.files import read_labelled
 from partwise.inference import solve
 from partwise.learning import Learned, compose, learn, learn_model
-from partwise.learning.bound import cramer_rao, simple_bound
-from partwise.metrics import METRICS, Scores
+from partwise.learning.bound import cramer_rao
+from partwise.metrics import METRICS
 from partwise.model import Model, constellations
-from partwise.paper.keeping import code_digest, keep
-from partwise.paper.published import (
-    EXAMPLES,
-    LEARNING,
-    SCENES,
-    SIGMAS,
-    recorded_folder,
-    recorded_name,
-)
-from partwise.paper.tables import Grid, Measured, Row, write_report
-from partwise.plotting.saving import Picture
+from partwise.paper import learning_tables as tables
+from partwise.paper.experiment import Advance, Experiment
+from partwise.paper.published import EXAMPLES, SCENES, SIGMAS, recorded_name
+from partwise.paper.reporting import Report
 from partwise.sampling import simulate_constellations
 from partwise.scenes import LabelledScenes, Scene
 from partwise.templates import Template, shapes
 
-__all__ = ["Experiment", "run"]
-
-Array = np.ndarray
+__all__ = ["Cell", "Learning"]
 
 SEEDS = 100
 MIXED_SCENES, MIXED_SIGMAS = 500, (0.0, 0.1)
@@ -52,31 +42,11 @@ METHODS: dict[str, dict[str, Any]] = {
     "default": {},
     "identified": {},
 }
-GIVEN = {"known": "numbers of parts", "unknown": "nothing"}
-
-
-def run(
-    out: str | Path,
-    scenes: int | None = None,
-    progress: Callable[..., None] | None = None,
-    **options: Any,
-) -> list[Any]:
-    """Run the experiment, write its files into ``out``, and return tables for Rich."""
-    experiment = Experiment(Path(out), scenes=scenes, **options)
-    cells = list(experiment.cells())
-    if progress is not None:
-        progress(0, total=len(cells))
-    results = {}
-    for cell in cells:
-        results[cell] = experiment.result(cell)
-        if progress is not None:
-            progress(1)
-    return experiment.write(results)
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One thing to do: ``kind`` is smse, bound, table1 or mixed."""
+    """One thing to do: ``kind`` is smse, bound, figure, table1 or mixed."""
 
     kind: str
     sigma: float
@@ -90,29 +60,22 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Experiment:
-    """What is run, and where its results are kept (``out/learning.cells``).
+class Learning(Experiment[Cell]):
+    """What is run.
 
     ``scenes`` is how many scenes score a model and how many mixed ones are learned from; the
-    number of repetitions shrinks along. None is as in the paper.
+    number of repetitions shrinks along.
     """
 
-    out: Path
-    scenes: int | None = None
+    name = "learning"
+
     sigmas: tuple[float, ...] = SIGMAS
     mixed_sigmas: tuple[float, ...] = MIXED_SIGMAS
-    seed: int = 0
-    data: Path | None = None
 
     @property
     def seeds(self) -> int:
         """How often each template is learned."""
         return SEEDS if self.scenes is None else int(np.clip(self.scenes // 5, 2, SEEDS))
-
-    @property
-    def folder(self) -> Path:
-        """Where the paper's own draws are, if they are at hand."""
-        return recorded_folder() if self.data is None else self.data
 
     def cells(self) -> Iterator[Cell]:
         """Everything there is to do."""
@@ -121,6 +84,7 @@ class Experiment:
                 yield from (Cell("smse", sigma, method, what) for method in METHODS)
                 if sigma > 0:
                     yield Cell("bound", sigma, "order", what)
+                    yield Cell("figure", sigma, "default", what)
         for sigma in self.sigmas:
             for what in ("simulated", "recorded"):
                 if what == "simulated" or (self.folder / recorded_name(sigma)).is_file():
@@ -129,19 +93,22 @@ class Experiment:
         for sigma in self.mixed_sigmas:
             yield from (Cell("mixed", sigma, method, "scenes") for method in ("known", "unknown"))
 
-    def result(self, cell: Cell) -> Any:
-        """What a cell gives, from its file if that is still what would be computed."""
-        options = {
-            "code": code_digest(),
-            "cell": asdict(cell),
-            "scenes": self.scenes,
-            "seed": self.seed,
+    def depends(self, cell: Cell) -> dict[str, Any]:
+        """The paper's draws, where they are used."""
+        if cell.what != "recorded":
+            return {}
+        return {"data": (self.folder / recorded_name(cell.sigma)).stat().st_size}
+
+    def compute(self, cell: Cell, advance: Advance) -> Any:
+        """What there is to know of one cell."""
+        work = {
+            "smse": self._smse,
+            "bound": _bound,
+            "figure": self._figure,
+            "table1": self._table1,
+            "mixed": self._mixed,
         }
-        if cell.what == "recorded":
-            options["data"] = (self.folder / recorded_name(cell.sigma)).stat().st_size
-        work = {"smse": self._smse, "bound": _bound, "table1": self._table1, "mixed": self._mixed}
-        path = self.out / "learning.cells" / f"{cell.name}.json"
-        return keep(path, options, lambda: work[cell.kind](cell))
+        return work[cell.kind](cell)
 
     # Single objects
 
@@ -186,6 +153,18 @@ class Experiment:
             "iterations": iterations,
             "seconds": float(np.median(seconds)),
             "symmetric": float(np.mean(symmetric)),
+        }
+
+    def _figure(self, cell: Cell) -> dict[str, Any]:
+        """One template of the paper's figure 4, its examples, and the course of learning."""
+        labelled = self.examples(cell.what, cell.sigma, 1, SEEDS)[0]
+        learned = self._learn(cell.what, cell.method, labelled, SEEDS)
+        return {
+            "examples": labelled.points.tolist(),
+            "parts": learned.parts.tolist(),
+            "smse": learned.compare(TRUTH[cell.what]()).smse,
+            "elbo": learned.elbo,
+            "betas": learned.betas,
         }
 
     # Table 1 with learned templates
@@ -241,77 +220,9 @@ class Experiment:
                 found["learned"] = _scores(model, fresh)["exchangeable"]["scene_accuracy"]
         return found
 
-    # The report
-
-    def write(self, results: dict[Cell, Any]) -> list[Any]:
-        """Write JSON, CSV, Markdown and the picture; return the tables for Rich."""
-        rows = list(_smse_rows(results))
-        table = [c for c in results if c.kind == "table1"]
-        grids = [
-            _smse_grid(rows),
-            *_table1_grids(results, table),
-            _mixed_grid(results),
-        ]
-        picture = self.picture()
-        report = {
-            "seed": self.seed,
-            "rows": rows,
-            "mixed": [{**asdict(c), **r} for c, r in results.items() if c.kind == "mixed"],
-        }
-        return write_report(
-            self.out, "learning", report, rows, INTRODUCTION, [g for g in grids if g], [picture]
-        )
-
-    def picture(self) -> Picture:
-        """Learned against true templates, and the course of learning."""
-        from matplotlib.figure import Figure
-
-        from partwise.plotting import plot_learned, plot_learning
-
-        noisy = [s for s in self.sigmas if s > 0]
-        figure = Figure(figsize=(3.4 * max(len(noisy), 1) + 3.6, 6.4), layout="constrained")
-        axes = figure.subplots(2, len(noisy) + 1, squeeze=False)
-        for row, what in enumerate(TRUTH):
-            for column, sigma in enumerate(noisy):
-                labelled = self.examples(what, sigma, 1, SEEDS)[0]
-                learned = self._learn(what, "default", labelled, SEEDS)
-                ax = plot_learned(
-                    learned, TRUTH[what](), axes[row, column], row, list(labelled.points)
-                )
-                ax.set_title(f"sigma {sigma:g}: {ax.get_title()}", fontsize=10)
-                if row == column == 0:
-                    ax.legend(fontsize=8, loc="center")
-                if column == len(noisy) - 1:
-                    course = plot_learning(learned, axes[row, -1], row)
-                    course.set_title(f"{what}, sigma {sigma:g}", fontsize=10)
-        self.out.mkdir(parents=True, exist_ok=True)
-        figure.savefig(self.out / "learning.png", dpi=110)
-        return Picture(
-            "learning.png",
-            "Templates learned from 64 examples by the default method (dashed) over the true ones, "
-            "the examples behind them, each turned, scaled and its parts matched to fit; right: "
-            "the bound of EM.",
-        )
-
-
-INTRODUCTION = """# Learning templates
-
-From 64 scenes that show one object alone, in any pose, its parts in any order: the mean squared
-error after Procrustes alignment (SMSE), its mean over fresh sets of scenes ± standard error. The
-paper's figures are of one run each.
-
-- `paper`: the paper's algorithm (Appendix B), noise of fixed precision in the scene.
-- `free`: poses integrated out, noise that follows the scale and is estimated: maximum likelihood.
-- `default`: the same, and the hypotheses that the template is symmetric weighed by BIC;
-  *symmetric* is their weight.
-- `identified`: the same, but every part has a type of its own, so that its order is known.
-
-*Simple bound*: (2N - 4) sigma^2 / (S N), which is for identified parts and little noise. *Bound*:
-Cramer-Rao, from the likelihood of shapes whose parts come in any order (or, in the last case, are
-identified). For a square in any order it is infinite: breaking its symmetry has no first-order
-effect on such examples. An estimate that may decide for symmetry is biased, and not bound by it.
-
-"""
+    def report(self, results: dict[Cell, Any]) -> Report:
+        """The tables, and the learned templates over the true ones."""
+        return tables.report(results, self.out)
 
 
 def _bound(cell: Cell) -> dict[str, float | None]:
@@ -325,111 +236,5 @@ def _bound(cell: Cell) -> dict[str, float | None]:
 
 def _scores(model: Model, labelled: LabelledScenes) -> dict[str, Any]:
     """Every scene's scores under both protocols."""
-    scores: dict[str, Scores] = assess(labelled, solve(model, labelled.scenes, "auto"))
+    scores = assess(labelled, solve(model, labelled.scenes, "auto"))
     return {p: {m: np.asarray(getattr(s, m)).tolist() for m in METRICS} for p, s in scores.items()}
-
-
-def _mean(values: Any) -> tuple[float, float]:
-    values = np.asarray(values, float)
-    return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))
-
-
-def _smse_rows(results: dict[Cell, Any]) -> Iterator[Row]:
-    """One row a template, noise level and method."""
-    for cell, result in results.items():
-        if cell.kind != "smse":
-            continue
-        simple = simple_bound(TRUTH[cell.what](), cell.sigma, EXAMPLES)
-        bounds = results.get(Cell("bound", cell.sigma, "order", cell.what), {})
-        key = "identified" if cell.method == "identified" else "any order"
-        bound = bounds.get(key)
-        mean, error = _mean(result["smse"])
-        paper = LEARNING[cell.what].get(cell.sigma) if cell.method != "identified" else None
-        yield {
-            "object": cell.what,
-            "sigma": cell.sigma,
-            "method": cell.method,
-            "runs": len(result["smse"]),
-            "smse": mean,
-            "standard_error": error,
-            "median": float(np.median(result["smse"])),
-            "paper": paper,
-            "simple_bound": simple,
-            "times_simple_bound": mean / simple if simple else None,
-            "bound": bound,
-            "times_bound": mean / bound if bound else None,
-            "sigma_learned": _mean(result["sigma"])[0],
-            "iterations": _mean(result["iterations"])[0],
-            "symmetric": result["symmetric"],
-            "seconds": result["seconds"],
-        }
-
-
-def _smse_grid(rows: list[Row]) -> Grid:
-    lines = []
-    for r in rows:
-        noisy = r["sigma"] > 0
-        smse = Measured(r["smse"], r["standard_error"], r["paper"], "paper", False, ".1e")
-        lines.append(
-            [
-                f"{r['object']}, {r['sigma']:g}",
-                r["method"],
-                smse,
-                f"{r['times_simple_bound']:.2f} x" if noisy else "",
-                ("infinite" if r["bound"] is None else f"{r['times_bound']:.2f} x {r['bound']:.1e}")
-                if noisy
-                else "",
-                f"{r['symmetric']:.2f}" if r["method"] == "default" else "",
-                f"{r['seconds']:.3f}",
-            ]
-        )
-    headings = ["object, sigma", "method", "SMSE", "simple bound", "bound", "symmetric", "s"]
-    return Grid(f"templates from {EXAMPLES} examples, {rows[0]['runs']} runs", headings, lines)
-
-
-def _table1_grids(results: dict[Cell, Any], cells: list[Cell]) -> Iterator[Grid]:
-    """Table 1 with ``auto``: true and learned templates, and what learning costs."""
-    for what in dict.fromkeys(c.what for c in cells):
-        here = [c for c in cells if c.what == what]
-        for protocol in ("published", "exchangeable"):
-            lines = []
-            for cell in here:
-                scores = results[cell][protocol]
-                true = results[Cell("table1", cell.sigma, "true", what)][protocol]
-                away = np.subtract(scores["scene_accuracy"], true["scene_accuracy"])
-                gained = f"{away.mean():+.3f} ± {_mean(away)[1]:.3f}"
-                means = [Measured(*_mean(scores[m])) for m in METRICS]
-                last = "" if cell.method == "true" else gained
-                lines.append([f"{cell.sigma:g}", cell.method, *means, last])
-            headings = ["sigma", "templates", *(m.replace("_", " ") for m in METRICS), "gained"]
-            title = f"Table 1 with learned templates, solver auto, {what} scenes, {protocol}"
-            yield Grid(title, headings, lines)
-
-
-def _mixed_grid(results: dict[Cell, Any]) -> Grid | None:
-    """What was found in mixed scenes."""
-    lines = []
-    for cell, r in results.items():
-        if cell.kind != "mixed":
-            continue
-        found = " + ".join(f"{c} x {n}" for n, c in zip(r["parts"], r["instances"], strict=True))
-        gained = "not scored"
-        ours: Measured | str = ""
-        if r["learned"] is not None:
-            away = np.subtract(r["learned"], r["true"])
-            gained = f"{away.mean():+.4f} ± {_mean(away)[1]:.4f}"
-            ours = Measured(*_mean(r["learned"]))
-        smse = ["" if r[w] is None else f"{r[w]:.1e}" for w in ("square", "triangle")]
-        true = Measured(*_mean(r["true"]))
-        seconds = f"{r['seconds']:.0f}"
-        lines.append(
-            [f"{cell.sigma:g}", GIVEN[cell.method], found, *smse, true, ours, gained, seconds]
-        )
-    if not lines:
-        return None
-    headings = [
-        *("sigma", "given", "found", "square", "triangle"),
-        *("accuracy, true", "learned", "gained", "s"),
-    ]
-    title = "templates from mixed scenes: copies x parts, SMSE, and scene accuracy on new scenes"
-    return Grid(title, headings, lines)

@@ -1,19 +1,14 @@
-"""Figures beside the paper's, tables of them, and the files an experiment writes."""
+"""Figures beside the paper's, and tables of them: as Markdown, for Rich, and for a page."""
 
 from __future__ import annotations
 
-import csv
-import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from partwise.files import replacing
-from partwise.paper.keeping import make_folder
-from partwise.plotting.saving import Picture
+import numpy as np
 
-__all__ = ["Grid", "Measured", "Row", "write_report"]
+__all__ = ["Grid", "Measured", "Row", "mean_and_error", "unique"]
 
 Row = dict[str, Any]
 
@@ -79,7 +74,7 @@ class Grid:
         texts = [[str(cell) for cell in row] for row in self.rows]
         lines = [list(self.headings), ["---"] * len(self.headings), *texts]
         body = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-        return f"## {self.title}\n\n{body}\n"
+        return f"## {self.title}\n\n{body}"
 
     def rich(self) -> Any:
         """The table for a terminal."""
@@ -96,34 +91,12 @@ class Grid:
         return {"title": self.title, "headings": list(self.headings), "rows": rows}
 
 
-def write_report(
-    out: Path,
-    name: str,
-    report: dict[str, Any],
-    rows: Sequence[Row],
-    introduction: str,
-    grids: Sequence[Grid],
-    pictures: Sequence[Picture] = (),
-) -> list[Any]:
-    """Write NAME.json, NAME.csv and NAME.md into ``out``; return the tables for Rich.
+def mean_and_error(values: Any) -> tuple[float, float]:
+    """The mean of independent values, and its standard error."""
+    values = np.asarray(values, float)
+    return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))
 
-    ``introduction`` is Markdown, a heading first. What the page of the whole report shows of the
-    experiment (``partwise.report``) is in NAME.json, as ``page``.
-    """
-    page = {
-        "introduction": introduction,
-        "tables": [g.to_json() for g in grids],
-        "pictures": [p.to_json() for p in pictures],
-    }
-    make_folder(out)
-    with replacing(out / f"{name}.json") as part:
-        part.write_text(json.dumps({**report, "page": page}, indent=1, allow_nan=False) + "\n")
-    if rows:
-        with replacing(out / f"{name}.csv") as part, part.open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
-    shown = "".join(f"![{p.caption}]({p.file})\n\n{p.caption}\n\n" for p in pictures)
-    with replacing(out / f"{name}.md") as part:
-        part.write_text(introduction + shown + "\n".join(g.markdown() for g in grids))
-    return [g.rich() for g in grids]
+
+def unique(values: Iterable[Any]) -> list[Any]:
+    """Each value once, in order of appearance."""
+    return list(dict.fromkeys(values))
