@@ -21,8 +21,24 @@ def simulate(
     noise: Annotated[float, typer.Option(help="Standard deviation of the template noise.")] = 0.0,
     seed: options.SeedOption = 0,
     model: options.ModelOption = None,
+    crowd: Annotated[
+        bool, typer.Option("--crowd", help="Crowds: missing parts, clutter, many templates.")
+    ] = False,
+    templates: Annotated[
+        int, typer.Option(help="--crowd: how many random templates, without --model.", min=1)
+    ] = 20,
+    clutter: Annotated[
+        float, typer.Option(help="--crowd: share of clutter among the points, without --model.")
+    ] = 0.3,
 ) -> None:
-    """Draw labelled scenes as the paper does in its section 7.1.1."""
+    """Draw labelled scenes as the paper does in its section 7.1.1, or --crowd.
+
+    Without --model, a crowd's templates are random, and their model is written beside the scenes
+    (scenes.npz: scenes.model.json).
+    """
+    if crowd:
+        simulate_crowds(out, scenes, seed, model, templates, clutter)
+        return
     from partwise.files import write_labelled
     from partwise.model import Model
     from partwise.sampling import simulate_constellations
@@ -31,3 +47,21 @@ def simulate(
     labelled = simulate_constellations(scenes, noise, seed, loaded)
     write_labelled(out, labelled)
     typer.echo(f"{len(labelled)} scenes in {out}", err=True)
+
+
+def simulate_crowds(
+    out: Path, scenes: int, seed: int, path: Path | None, templates: int, clutter: float
+) -> None:
+    """``partwise simulate --crowd``."""
+    from partwise.crowds import crowd_model, simulate_crowd
+    from partwise.files import write_sample
+    from partwise.model import Model
+
+    model = crowd_model(templates, clutter, seed) if path is None else Model.load(path)
+    # The scenes must not depend on the draws that made the templates.
+    write_sample(out, simulate_crowd(model, scenes, (seed, 1)))
+    typer.echo(f"{scenes} scenes in {out}", err=True)
+    if path is None:
+        beside = out.with_suffix(".model.json")
+        model.save(beside)
+        typer.echo(f"their model in {beside}", err=True)

@@ -19,6 +19,7 @@ from partwise.files._explanations import (
 )
 from partwise.files._npz import read_arrays, read_labelled, write_labelled
 from partwise.files._parquet import ROWS, write_scenes
+from partwise.files._samples import read_sample, write_sample
 from partwise.files._scenes import count_scenes, iterate_scenes, read_scenes
 
 __all__ = [
@@ -29,9 +30,11 @@ __all__ = [
     "iterate_scenes",
     "read_arrays",
     "read_labelled",
+    "read_sample",
     "read_scenes",
     "replacing",
     "write_explanations",
     "write_labelled",
+    "write_sample",
     "write_scenes",
 ]
