@@ -28,11 +28,12 @@ def reproduce(
         int | None, typer.Option(help="Scenes a cell.  [default: as in the paper]", min=1)
     ] = None,
 ) -> None:
-    """Rerun the paper's experiments: our figures beside its own.
+    """Rerun the paper's experiments: our figures beside its own, on one page, index.html.
 
-    What is finished is kept in the folder and not redone.
+    What is finished is kept in the folder and not redone; the page shows what is there.
     """
     from partwise.paper import EXPERIMENTS, select
+    from partwise.report import write_page
 
     options.cache_compilations()
     chosen = {name: EXPERIMENTS[name] for name in select(only)}
@@ -47,7 +48,9 @@ def reproduce(
                 continue
             progress = _both(whole, add(name, None), 100 * entry.seconds / weight)
             tables += entry.run(out, scenes=scenes, progress=progress)
+            write_page(out)  # after each: what is done can be looked at
     console().print(*tables, sep="\n")
+    typer.echo(f"The page: {write_page(out)}", err=True)
 
 
 def _both(whole: Advance | None, part: Advance | None, share: float) -> Advance:
