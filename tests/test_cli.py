@@ -190,7 +190,7 @@ def test_reproduce_runs_the_chosen_experiments(run, monkeypatch, tmp_path):
     asked = []
 
     class Fake:
-        seconds = 3
+        title, seconds = "A title", 3
 
         def __init__(self, lacking=None):
             self.lacking = lacking
@@ -203,12 +203,16 @@ def test_reproduce_runs_the_chosen_experiments(run, monkeypatch, tmp_path):
 
     experiments = {"table1": Fake(), "other": Fake(), "third": Fake("Not run: because.")}
     monkeypatch.setattr("partwise.paper.EXPERIMENTS", experiments)
+    monkeypatch.setattr("partwise.report.page.EXPERIMENTS", experiments)
+    monkeypatch.chdir(tmp_path)
     result = run("reproduce", "--only", "table1", "--out", tmp_path, "--scenes", 9)
     assert (result.exit_code, result.stdout) == (0, "a table\n")
     assert asked == [(tmp_path, 9)]
     result = run("reproduce")
     assert result.stdout == "a table\n" * 2
-    assert result.stderr == "third: Not run: because.\n"
+    said = ["third: Not run: because.", "The page: report/index.html"]
+    assert result.stderr.splitlines() == said
+    assert "Not run: because." in (tmp_path / "report" / "index.html").read_text()
 
 
 # In a process of its own

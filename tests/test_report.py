@@ -92,7 +92,9 @@ def test_it_needs_nothing_beside_it(page):
 
 def test_a_name_that_stands_for_several_rows_stands_once(page):
     spans = [attrs for tag, attrs in Page(page).tags if tag == "th" and "rowspan" in attrs]
-    assert [s["rowspan"] for s in spans] == ["4"] * 3  # at a glance, in the part, and in its details
+    assert [s["rowspan"] for s in spans] == [
+        "4"
+    ] * 3  # at a glance, in the part, and in its details
 
 
 def test_a_damaged_file_is_one_sentence(tmp_path):
