@@ -60,6 +60,7 @@ class Entry:
 
 EXPERIMENTS: dict[str, Entry] = {
     "table1": Entry("Table 1: inference on the constellations", "table1.Table1", 180),
+    "examples": Entry("Scenes and their reconstructions", "examples.Examples", 10),
     "learning": Entry("Learning templates", "learning.Learning", 120),
     "faces": Entry(
         "Faces: parts with appearance",

@@ -17,6 +17,7 @@ __all__ = [
     "FACES_MODEL",
     "FACES_RMSE",
     "FACES_SCENES",
+    "FIGURES",
     "LEARNING",
     "LIMIT",
     "PHOTOFIT_BASIS",
@@ -104,6 +105,13 @@ significant difference."""
 
 DEGRADES = 0.1
 """Sec. 7.1.2: with a larger initial beta than this, GCM-DS and GCM-GMM degrade."""
+
+FIGURES: dict[tuple[str, float], str] = {
+    ("scenes", 0.0): "1a",
+    ("answers", 0.0): "3",
+    ("answers", 0.25): "6",
+}
+"""Which figure shows what of the constellations: scenes or answers, and the noise level."""
 
 FACES_ASSIGNMENT: dict[str, dict[str, float]] = {
     "vi": {"2": 1.0, "3": 1.0, "4": 0.992, "5": 0.937, "occluded": 1.0},

@@ -30,13 +30,19 @@ from partwise.sampling import simulate_constellations
 from partwise.scenes import LabelledScenes
 from partwise.solvers import Solver, named
 
-__all__ = ["METHODS", "RECORDED", "Cell", "Table1"]
+__all__ = ["METHODS", "RECORDED", "Cell", "Table1", "simulated"]
 
 RECORDED = "ccae-recorded"
 """The answers of the paper's own CCAE, which come with its draws."""
 
 METHODS = (*(["ccae"] if find_spec("equinox") else []), "gmm", "ds", "ransac", "exact", "auto")
 """What is run; CCAE where `partwise[neural]` is installed."""
+
+
+def simulated(scenes: int, sigma: float, seed: int) -> LabelledScenes:
+    """Draws of our generator; every noise level has its own."""
+    key = np.random.SeedSequence([seed, round(1000 * sigma)]).generate_state(1)
+    return simulate_constellations(scenes, sigma, int(key[0]))
 
 
 @dataclass(frozen=True)
@@ -109,9 +115,7 @@ class Table1(Experiment[Cell]):
         if cell.source == "recorded":
             labelled = read_labelled(self.folder / recorded_name(cell.sigma))
             return labelled.select(self._used(labelled.present))
-        # Every noise level has draws of its own.
-        seed = np.random.SeedSequence([self.seed, round(1000 * cell.sigma)]).generate_state(1)
-        return simulate_constellations(self.scenes or SCENES, cell.sigma, int(seed[0]))
+        return simulated(self.scenes or SCENES, cell.sigma, self.seed)
 
     def _used(self, present: np.ndarray) -> np.ndarray:
         """Which of the recorded draws are used: the non-empty ones, or the first of these."""

@@ -10,7 +10,18 @@ from jaxtyping import Float
 from partwise._checks import InputError
 from partwise.model import Model
 
-__all__ = ["CLUTTER", "MARKERS", "PALETTE", "axes", "colour", "in_plane", "marker", "outline"]
+__all__ = [
+    "CLUTTER",
+    "MARKERS",
+    "PALETTE",
+    "UNCLAIMED",
+    "UNKNOWN",
+    "axes",
+    "colour",
+    "in_plane",
+    "marker",
+    "outline",
+]
 
 Array = np.ndarray
 
@@ -19,6 +30,17 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F
 
 MARKERS = "osD^vPX"
 CLUTTER = "#8A8A8A"
+UNKNOWN = "#333333"
+"""Of points of which nothing is known yet."""
+
+UNCLAIMED = {
+    "linestyle": "none",
+    "marker": "o",
+    "fillstyle": "none",
+    "color": CLUTTER,
+    "markersize": 7,
+}
+"""How ``ax.plot`` draws points that belong to nothing: hollow and grey."""
 
 
 def axes(ax: Any = None, size: tuple[float, float] = (5.0, 5.0)) -> Any:
