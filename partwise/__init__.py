@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from partwise import poses
+    from partwise import poses, sky
     from partwise._checks import InputError
     from partwise.alignment import Aligned, align
     from partwise.evaluation import evaluate
@@ -69,7 +69,7 @@ _HOMES = {
     "partwise.solvers.variational": ("Variational",),
     "partwise.templates": ("Appearance", "Template", "shapes"),
 }
-_MODULES = ("poses",)
+_MODULES = ("poses", "sky")
 _WHERE = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
@@ -109,6 +109,7 @@ __all__ = [
     "read_scenes",
     "shapes",
     "simulate_constellations",
+    "sky",
     "trace",
     "write_explanations",
     "write_labelled",
