@@ -30,7 +30,7 @@ import typer
 from jaxtyping import Float
 
 import partwise as pw
-from partwise.learning.plane import from_complex
+from partwise.plane import from_complex
 
 __all__ = ["Case", "Lists", "draw", "main"]
 

@@ -14,8 +14,8 @@ from partwise.learning.appearance import Looks
 from partwise.learning.em import Schedule, State, run
 from partwise.learning.examples import examples_of
 from partwise.learning.geometry import FollowingNoise, SceneNoise, Shape
-from partwise.learning.plane import from_complex, normal, to_complex
 from partwise.learning.symmetry import Free, Mirror, Turn, nearly
+from partwise.plane import from_complex, normal, to_complex
 from partwise.problem import slots_of
 from partwise.scenes import SceneBatch
 

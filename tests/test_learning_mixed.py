@@ -12,7 +12,7 @@ from partwise.evaluation import assess
 from partwise.files import write_labelled, write_scenes
 from partwise.learning.bound import cramer_rao, simple_bound
 from partwise.learning.discovery import discover
-from partwise.learning.plane import from_complex, normal, to_complex
+from partwise.plane import from_complex, normal, to_complex
 
 SQUARE, TRIANGLE = pw.shapes.square(), pw.shapes.triangle()
 

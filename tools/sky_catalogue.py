@@ -7,6 +7,7 @@ python tools/sky_catalogue.py package/data partwise/sky/data
 import csv
 import json
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 
@@ -25,14 +26,14 @@ def main(source: Path, out: Path) -> None:
             stars[ra, dec] = row
     titles = json.loads((source / "constellations.json").read_text())["features"]
     # Serpens is one constellation in two places.
-    called = {f["id"]: f["properties"]["la"].removesuffix(" Caput") for f in titles[::-1]}
+    called = {f["id"]: _plain(f["properties"]["la"]) for f in titles[::-1]}
     lines: dict[str, list[tuple[int, int]]] = {short: [] for short in sorted(called)}
     used = set()
     for feature in json.loads((source / "constellations.lines.json").read_text())["features"]:
         for line in feature["geometry"]["coordinates"]:
             rows = [stars[tuple(position[:2])] for position in line]
             used |= set(rows)
-            lines[feature["id"]] += [(a[0], b[0]) for a, b in zip(rows, rows[1:], strict=False)]
+            lines[feature["id"]] += [(a[0], b[0]) for a, b in pairwise(rows)]
     _write(out / "stars.csv", "hip,ra,dec,magnitude,designation,name", sorted(used))
     _write(out / "constellations.csv", "abbreviation,name", sorted(called.items()))
     _write(
@@ -40,6 +41,11 @@ def main(source: Path, out: Path) -> None:
         "constellation,from,to",
         [(short, *pair) for short, pairs in lines.items() for pair in dict.fromkeys(pairs)],
     )
+
+
+def _plain(name: str) -> str:
+    """Plain spaces, and no part."""
+    return " ".join(name.split()).removesuffix(" Caput").removesuffix(" Cauda")
 
 
 def _write(path: Path, header: str, rows: list) -> None:

@@ -23,7 +23,7 @@ import numpy as np
 from jaxtyping import Complex, Float, Int
 from scipy.spatial import KDTree
 
-from partwise.learning.plane import from_complex
+from partwise.plane import from_complex
 
 __all__ = ["Pairs", "matchings"]
 

@@ -28,7 +28,7 @@ from scipy.special import logsumexp
 
 from partwise.alignment.maps import Map
 from partwise.alignment.matching import Pairs, matchings
-from partwise.learning.plane import from_complex
+from partwise.plane import from_complex
 
 __all__ = [
     "NOTHING",

@@ -4,7 +4,18 @@ One file a group of commands; importing it registers them. Heavy imports happen 
 commands, so that ``partwise --help`` is quick.
 """
 
-from partwise.cli import faces, learn, movie, recognise, reproduce, simulate, train
+from partwise.cli import faces, learn, movie, recognise, reproduce, simulate, sky, train
 from partwise.cli.app import app, main
 
-__all__ = ["app", "faces", "learn", "main", "movie", "recognise", "reproduce", "simulate", "train"]
+__all__ = [
+    "app",
+    "faces",
+    "learn",
+    "main",
+    "movie",
+    "recognise",
+    "reproduce",
+    "simulate",
+    "sky",
+    "train",
+]

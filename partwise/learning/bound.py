@@ -29,8 +29,8 @@ import numpy as np
 
 from partwise._checks import InputError
 from partwise.evidence import Match, TemplateNoise
-from partwise.learning.plane import from_complex, normal, to_complex
 from partwise.model import Model
+from partwise.plane import from_complex, normal, to_complex
 from partwise.problem import slots_of
 from partwise.templates import Template
 

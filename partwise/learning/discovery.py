@@ -29,8 +29,8 @@ from sklearn.neighbors import NearestNeighbors
 from partwise.learning.em import Schedule, State, run
 from partwise.learning.examples import Examples, examples_of
 from partwise.learning.geometry import FollowingNoise, Shape
-from partwise.learning.plane import from_complex, to_complex
 from partwise.learning.procrustes import match_parts, smse
+from partwise.plane import from_complex, to_complex
 from partwise.scenes import SceneBatch
 
 __all__ = ["Found", "discover"]

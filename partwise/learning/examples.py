@@ -19,7 +19,7 @@ from jaxtyping import Complex, Float, Int
 
 from partwise._checks import InputError, finite
 from partwise.frames import canonical_order
-from partwise.learning.plane import to_complex
+from partwise.plane import to_complex
 from partwise.scenes import SceneBatch
 
 __all__ = ["MOST_WAYS", "Examples", "Group", "examples_of"]

@@ -24,9 +24,9 @@ from partwise.learning.discovery import Found, apart, discover
 from partwise.learning.em import Schedule, State, run
 from partwise.learning.examples import Examples, examples_of
 from partwise.learning.geometry import Shape
-from partwise.learning.plane import from_complex, to_complex
 from partwise.learning.single import Learned, learn_from
 from partwise.model import Model, Noise
+from partwise.plane import from_complex, to_complex
 from partwise.posterior import Explanations
 from partwise.scenes import Scene, SceneBatch
 from partwise.templates import Template

@@ -14,7 +14,7 @@ from jaxtyping import Complex, Float, Int
 from scipy.optimize import linear_sum_assignment
 
 from partwise._checks import InputError
-from partwise.learning.plane import from_complex, normal, radius, to_complex
+from partwise.plane import from_complex, normal, radius, to_complex
 from partwise.templates import Template
 
 __all__ = ["Alignment", "match_parts", "procrustes", "smse"]

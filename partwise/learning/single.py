@@ -13,10 +13,10 @@ from partwise.learning.appearance import Looks
 from partwise.learning.em import Run, Schedule, State, run
 from partwise.learning.examples import MOST_WAYS, Examples, examples_of
 from partwise.learning.geometry import SceneNoise, Shape
-from partwise.learning.plane import from_complex
 from partwise.learning.procrustes import Alignment, match_parts, procrustes
 from partwise.learning.symmetry import nearly
 from partwise.model import Model
+from partwise.plane import from_complex
 from partwise.scenes import SceneBatch
 from partwise.templates import Template
 

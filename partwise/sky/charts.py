@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from partwise._checks import InputError
+from partwise.plane import from_complex, to_complex
 from partwise.sky.catalogue import catalogue
 from partwise.sky.projection import Camera, axes_at
 
@@ -85,12 +86,12 @@ def simulate(
     camera = Camera(roll @ axes, float(focal), middle, mirrored)
     places, ahead = camera.project(catalogue().vectors)
     away = places - middle
-    inside = ahead & (np.maximum(np.abs(away.real), np.abs(away.imag)) <= width / 2)
+    inside = ahead & (np.maximum(np.abs(np.real(away)), np.abs(np.imag(away))) <= width / 2)
     shown = np.flatnonzero(inside & (rng.uniform(size=len(inside)) >= hidden))
     extra = round(len(shown) * spurious / (1 - spurious))
-    stray = middle + width * (rng.uniform(-0.5, 0.5, (extra, 2)) @ [1, 1j])
+    stray = middle + width * to_complex(rng.uniform(-0.5, 0.5, (extra, 2)))
     z = np.concatenate([places[shown], stray])
-    points = np.stack([z.real, z.imag], -1)
+    points = from_complex(z)
     points[: len(shown)] += noise * width * rng.normal(size=(len(shown), 2))
     order = rng.permutation(len(points))
     star = np.concatenate([shown, np.full(extra, -1)])[order]

@@ -13,10 +13,9 @@ from partwise._checks import InputError, points_array
 from partwise.alignment.matching import Pairs, matchings
 from partwise.alignment.scoring import REACH, SIGMAS, log_ratios
 from partwise.frames import canonical_order
-from partwise.learning.plane import to_complex
+from partwise.plane import to_complex
 from partwise.sky.catalogue import catalogue
 from partwise.sky.found import Constellation, Found
-from partwise.sky.projection import Camera
 from partwise.sky.refining import refine
 from partwise.sky.scoring import Points, Scored
 from partwise.sky.searching import LEVELS, look

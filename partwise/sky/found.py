@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Complex, Float, Int
 
 from partwise._checks import InputError
-from partwise.learning.plane import to_complex
+from partwise.plane import to_complex
 from partwise.sky.catalogue import Figure, Star, catalogue
 from partwise.sky.projection import Camera
 

@@ -1,9 +1,9 @@
 """The camera: from directions in the sky to places on a chart, and back.
 
-A chart is a gnomonic projection, as any picture through a simple lens: with c = A v a direction in
-the camera's axes (right, up, back), x = f c_1 / -c_3 and y = f c_2 / -c_3, moved by the place of the
-centre on the chart. Great circles become straight lines, and lengths grow as 1 / cos^2 of the
-distance from the centre, so that a constellation near the edge is no similarity of itself.
+A chart is a gnomonic projection, as any picture through a simple lens: with c = A v a direction
+in the camera's axes (right, up, back), x = f c_1 / -c_3 and y = f c_2 / -c_3, moved by the place
+of the centre on the chart. Great circles become straight lines, and lengths grow as 1 / cos^2 of
+the distance from the centre, so that a constellation near the edge is no similarity of itself.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def rays(z: Complex[Array, "*b"], focal: Float[Array, "*b"] | float) -> Float[Ar
     """Unit vectors in the camera's axes of places ``z`` relative to the centre."""
     z = z / focal
     length = np.sqrt(1 + np.abs(z) ** 2)
-    return np.stack([z.real / length, z.imag / length, -1 / length], -1)
+    return np.stack([np.real(z) / length, np.imag(z) / length, -1 / length], -1)
 
 
 def axes_at(right_ascension: float, declination: float, roll: float) -> Float[Array, "3 3"]:

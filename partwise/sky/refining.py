@@ -11,6 +11,7 @@ from scipy.spatial.transform import Rotation
 from partwise.alignment.matching import Pairs, matchings
 from partwise.alignment.refining import HOPELESS
 from partwise.alignment.scoring import SIGMAS, log_ratios
+from partwise.plane import from_complex
 from partwise.sky.projection import Camera
 from partwise.sky.scoring import CENTRE, Points, Scored, derivatives, pairs_near, score
 
@@ -65,8 +66,7 @@ def _newton(
 ) -> Camera:
     """One Gauss-Newton step of weighted least squares, with the prior on the centre."""
     slopes = derivatives(camera, vectors[pairs.source])
-    gap = points.y[pairs.target] - z[pairs.source]
-    gap = np.stack([gap.real, gap.imag], -1)
+    gap = from_complex(points.y[pairs.target] - z[pairs.source])
     hessian = np.einsum("p,pki,pkj->ij", weights, slopes, slopes)
     gradient = np.einsum("p,pki,pk->i", weights, slopes, gap)
     held = (CENTRE * points.width) ** -2 if free else 1e12

@@ -52,8 +52,8 @@ class Points(Target):
     def __init__(self, y: Complex[Array, " m"], frame: Frame) -> None:
         super().__init__(y)
         self.frame = frame
-        self.low = complex(y.real.min(), y.imag.min())
-        self.high = complex(y.real.max(), y.imag.max())
+        self.low = complex(np.real(y).min(), np.imag(y).min())
+        self.high = complex(np.real(y).max(), np.imag(y).max())
         size = self.high - self.low
         self.middle = (self.low + self.high) / 2
         self.width = max(size.real, size.imag)
@@ -67,8 +67,8 @@ class Points(Target):
 
     def window(self, z: Complex[Array, " n"]) -> Bool[Array, " n"]:
         """Which places are in the rectangle: stars beyond it may not have been seen."""
-        real = (z.real >= self.low.real) & (z.real <= self.high.real)
-        return real & (z.imag >= self.low.imag) & (z.imag <= self.high.imag)
+        real = (np.real(z) >= self.low.real) & (np.real(z) <= self.high.real)
+        return real & (np.imag(z) >= self.low.imag) & (np.imag(z) <= self.high.imag)
 
 
 @dataclass(frozen=True)

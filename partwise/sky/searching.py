@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from jaxtyping import Complex, Float
+from jaxtyping import Complex
 
 from partwise.sky.catalogue import catalogue
 from partwise.sky.picture import SkyPicture

@@ -30,7 +30,7 @@ SIDES = (8.0, 27.0)
 """Degrees of the longest side: small ones are noisy, large ones are many."""
 
 FLAT = 0.25
-"""Triangles lower than this, in units of their longest side, are left out: noise turns them over."""
+"""Lower triangles, in units of their longest side, are left out: noise turns them over."""
 
 OTHER_HAND = 10.0
 """How far apart in the index the two orientations are."""

@@ -25,7 +25,12 @@ SIDES = 4
 def gaps(points: Points, z: Complex[Array, " n"]) -> Float[Array, "n 4"]:
     """How far places are beyond the points: left, right, below, above; 0 where they are not."""
     low, high = points.low, points.high
-    beyond = [low.real - z.real, z.real - high.real, low.imag - z.imag, z.imag - high.imag]
+    beyond = [
+        low.real - np.real(z),
+        np.real(z) - high.real,
+        low.imag - np.imag(z),
+        np.imag(z) - high.imag,
+    ]
     return np.maximum(np.stack(beyond, -1), 0.0)
 
 
