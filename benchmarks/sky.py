@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -215,7 +216,7 @@ def main(
         results["rows"].append(summary(case.name, trials))
         print(line(results["rows"][-1]), flush=True)
         if case is CASES[0]:
-            for low, high in zip(FIELD_BINS, FIELD_BINS[1:], strict=False):
+            for low, high in pairwise(FIELD_BINS):
                 some = [t for t in trials if low <= t.field < high]
                 if some:
                     results["fields"].append(summary(f"  field {low} to {high} degrees", some))

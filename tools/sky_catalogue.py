@@ -26,7 +26,7 @@ def main(source: Path, out: Path) -> None:
             stars[ra, dec] = row
     titles = json.loads((source / "constellations.json").read_text())["features"]
     # Serpens is one constellation in two places.
-    called = {f["id"]: _plain(f["properties"]["la"]) for f in titles[::-1]}
+    called = {f["id"]: _plain(f["properties"]["name"]) for f in titles[::-1]}
     lines: dict[str, list[tuple[int, int]]] = {short: [] for short in sorted(called)}
     used = set()
     for feature in json.loads((source / "constellations.lines.json").read_text())["features"]:
@@ -44,8 +44,9 @@ def main(source: Path, out: Path) -> None:
 
 
 def _plain(name: str) -> str:
-    """Plain spaces, and no part."""
-    return " ".join(name.split()).removesuffix(" Caput").removesuffix(" Cauda")
+    """The name of the IAU: plain spaces, no part of Serpens."""
+    name = " ".join(name.split()).removesuffix(" Caput").removesuffix(" Cauda")
+    return "Corona Australis" if name == "Corona Austrina" else name
 
 
 def _write(path: Path, header: str, rows: list) -> None:

@@ -10,6 +10,7 @@ from jaxtyping import Complex, Float, Int
 from scipy.special import expit, logsumexp
 
 from partwise._checks import InputError, points_array
+from partwise.alignment.maps import Frame
 from partwise.alignment.matching import Pairs, matchings
 from partwise.alignment.scoring import REACH, SIGMAS, log_ratios
 from partwise.frames import canonical_order
@@ -57,8 +58,12 @@ def find(points: Any, *, mirrored: bool | None = None, seed: int = 0) -> Found:
     if len(points) < FEWEST:
         return Found.nothing(points)
     order = canonical_order(points[None], 2)[0]
-    seen = Points.of(to_complex(points[order]))
-    if seen.frame.unit <= 0 or seen.area <= 0:  # all on a line
+    z = to_complex(np.ascontiguousarray(points[order]))
+    frame = Frame.of(z)
+    if frame.unit <= 0:  # all points coincide
+        return Found.nothing(points)
+    seen = Points(frame.normalise(z), frame)
+    if seen.area <= 0:  # or are on a line
         return Found.nothing(points)
     hands = (False, True) if mirrored is None else (bool(mirrored),)
     best, probability = _search(seen, hands, seed)

@@ -59,12 +59,6 @@ class Points(Target):
         self.width = max(size.real, size.imag)
         self.area = size.real * size.imag
 
-    @staticmethod
-    def of(z: Complex[Array, " m"]) -> Points:
-        """The points, normalised."""
-        frame = Frame.of(z)
-        return Points(frame.normalise(z), frame)
-
     def window(self, z: Complex[Array, " n"]) -> Bool[Array, " n"]:
         """Which places are in the rectangle: stars beyond it may not have been seen."""
         real = (np.real(z) >= self.low.real) & (np.real(z) <= self.high.real)
