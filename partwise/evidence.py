@@ -163,7 +163,7 @@ class TemplateNoise(NamedTuple):
         """The least |w xc - pc|^2: the squared residual in the template's frame."""
         return jnp.maximum(self.pp - self.xp / self.xx, 0.0)
 
-    def factors(self, sigma: Float[Array, "*h"]) -> tuple[Array, Array | float]:
+    def factors(self, sigma: Float[Array, "*#h"] | np.floating) -> tuple[Array, Array | float]:
         """p(points | match, sigma) as (log of one factor, another factor)."""
         variance = sigma**2
         high = jnp.maximum(self.vectors - 2, 0)
@@ -182,7 +182,7 @@ class TemplateNoise(NamedTuple):
         # One position fits anywhere, at any scale.
         return jnp.where(self.vectors < 2, -self.log_volume - jnp.log(moment), log_factor), moment
 
-    def log_evidence(self, sigma: Float[Array, "*h"]) -> Float[Array, "*h"]:
+    def log_evidence(self, sigma: Float[Array, "*#h"] | np.floating) -> Float[Array, "*h"]:
         """log p(points | match, sigma)."""
         log_factor, factor = self.factors(sigma)
         return log_factor + jnp.log(factor)
@@ -252,7 +252,7 @@ class SceneNoise(NamedTuple):
         gram = total(total(f[:, :, :, None] * f[:, :, None], 1), 0)
         return cls(count, f, x, votes, gram, slots.prior_precision[:d])
 
-    def log_evidence(self, sigma: Float[Array, "*h"]) -> Float[Array, "*h"]:
+    def log_evidence(self, sigma: Float[Array, "*#h"] | np.floating) -> Float[Array, "*h"]:
         """log N(x; F mu_0 + o, F D_0 F^T + sigma^2 I)."""
         precision = 1 / sigma**2
         inverse, logdet = _posterior(self.votes, self.gram, self.prior_precision, precision)
@@ -264,7 +264,7 @@ class SceneNoise(NamedTuple):
         log_prior = jnp.log(self.prior_precision).sum()
         return 0.5 * (self.count * jnp.log(precision / (2 * pi)) + log_prior - logdet - square)
 
-    def factors(self, sigma: Float[Array, "*h"]) -> tuple[Array, Array | float]:
+    def factors(self, sigma: Float[Array, "*#h"] | np.floating) -> tuple[Array, Array | float]:
         """p(points | match, sigma) as (log of one factor, another factor)."""
         return self.log_evidence(sigma), 1.0
 
@@ -279,7 +279,7 @@ def _posterior(votes, gram, prior_precision, precision):
 
 
 def appearance_evidence(
-    slots: Slots, match: Match, inverse_variance: Float[Array, "n f *h"]
+    slots: Slots, match: Match, inverse_variance: Float[Array, "n f *#h"]
 ) -> Float[Array, "*h"]:
     """log N(x^a; m, F^a F^a^T + D^a) of the matched parts, the factors shared by all of them."""
     g, d = slots.geometry, slots.pose_dim

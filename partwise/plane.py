@@ -10,8 +10,8 @@ __all__ = ["from_complex", "normal", "radius", "to_complex"]
 Array = np.ndarray
 
 
-def to_complex(points: Float[Array, "*b 2"]) -> Complex[Array, "*b"]:
-    """x + i y."""
+def to_complex(points: Float[Array, "*b g"]) -> Complex[Array, "*b"]:
+    """x + i y, of the first two numbers of each."""
     return points[..., 0] + 1j * points[..., 1]
 
 

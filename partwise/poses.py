@@ -46,10 +46,10 @@ class PoseFamily(ABC):
     """Whether the family can rescale, so that a scene's unit may be chosen freely."""
 
     @abstractmethod
-    def design(self, part: Float[Array, " g"]) -> Float[Array, "g d"]:
+    def design(self, part: Float[Array, " g"]) -> Float[Array, "h d"]:
         """The matrix F of one template part."""
 
-    def offset(self, part: Float[Array, " g"]) -> Float[Array, " g"]:
+    def offset(self, part: Float[Array, " g"]) -> Float[Array, " h"]:
         """The constant o of one template part: zero but for families that cannot scale."""
         return np.zeros(len(self.design(part)))
 
@@ -65,7 +65,7 @@ class PoseFamily(ABC):
         """How many parts of ``part_size`` numbers fix a pose (the minimal basis of RANSAC)."""
         return -(-self.dim // part_size)
 
-    def solve(self, parts: Float[Array, "n g"], points: Float[Array, "n g"]) -> Float[Array, " d"]:
+    def solve(self, parts: Float[Array, "n g"], points: Float[Array, "n h"]) -> Float[Array, " d"]:
         """The pose that carries template ``parts`` onto scene ``points``, by least squares."""
         design = np.concatenate([self.design(p) for p in parts])
         offset = np.concatenate([self.offset(p) for p in parts])
@@ -79,7 +79,7 @@ class PoseFamily(ABC):
         """The factor by which the pose changes lengths (geometric mean over directions)."""
         linear = self.matrix(pose)[..., :-1, :-1]
         gram = linear @ np.swapaxes(linear, -1, -2)
-        return np.abs(np.linalg.det(gram)) ** (0.5 / linear.shape[-2])
+        return np.asarray(np.abs(np.linalg.det(gram)) ** (0.5 / linear.shape[-2]))
 
     def parameters(self, pose: Float[Array, " d"]) -> dict[str, object]:
         """A pose in human terms."""
@@ -157,7 +157,7 @@ class Similarity2D(PoseFamily):
         )
 
     def scale(self, pose):
-        return np.hypot(pose[..., 2], pose[..., 3])
+        return np.asarray(np.hypot(pose[..., 2], pose[..., 3]))
 
     def parameters(self, pose):
         """Translation, scale, and the *clockwise* angle of eq. 2 in radians."""

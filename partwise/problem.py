@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from partwise._checks import InputError, finite
+from partwise._types import Traceable
 from partwise.frames import Frames, canonical_order, scene_frames, template_frames
 from partwise.model import Model
 from partwise.scenes import SceneBatch
@@ -47,17 +48,17 @@ class Slots:
     the other.
     """
 
-    design: Float[Array, "N G d"]
-    mean: Float[Array, "N G"]
-    inverse_variance: Float[Array, "N f"]
-    gram: Float[Array, "N d d"]
-    gram_appearance: Float[Array, "N d d"]
-    prior_mean: Float[Array, " d"]
-    prior_precision: Float[Array, " d"]
-    object: Int[Array, " N"]
-    part: Int[Array, " N"]
-    kind: Int[Array, " N"]
-    template: Int[Array, " K"]
+    design: Float[Traceable, "N G d"]
+    mean: Float[Traceable, "N G"]
+    inverse_variance: Float[Traceable, "N f"]
+    gram: Float[Traceable, "N d d"]
+    gram_appearance: Float[Traceable, "N d d"]
+    prior_mean: Float[Traceable, " d"]
+    prior_precision: Float[Traceable, " d"]
+    object: Int[Traceable, " N"]
+    part: Int[Traceable, " N"]
+    kind: Int[Traceable, " N"]
+    template: Int[Traceable, " K"]
     sizes: tuple[int, ...] = field(metadata={"static": True})
     geometry: int = field(metadata={"static": True})
     pose_dim: int = field(metadata={"static": True})

@@ -82,7 +82,7 @@ def matchings(
         + np.log1p(by_target.sums(w * to_target)).sum(-1)
         - np.log1p(both).sum(-1)
     )
-    return log_z, both / (1 + both)
+    return np.asarray(log_z), both / (1 + both)
 
 
 class _Groups:

@@ -181,13 +181,13 @@ def score(map_: Map, x: Complex[Array, " n"], target: Target, sigma: float, affi
 
 def log_prior_scale(log_scale: Float[Array, "*b"]) -> Float[Array, "*b"]:
     """Of the logarithm of the scale between normalised lists: Cauchy, extents are likely alike."""
-    return -np.log(np.pi * SCALE_WIDTH * (1 + (log_scale / SCALE_WIDTH) ** 2))
+    return np.asarray(-np.log(np.pi * SCALE_WIDTH * (1 + (log_scale / SCALE_WIDTH) ** 2)))
 
 
 def log_prior_shift(b: Complex[Array, "*b"], scale: Float[Array, "*b"]) -> Float[Array, "*b"]:
     """Of where the source's centre is put: Student's t (2 degrees of freedom), lists overlap."""
     width = SHIFT_WIDTH**2 * (1 + scale**2) / 2
-    return -np.log(2 * np.pi * width) - 2 * np.log1p(np.abs(b) ** 2 / (2 * width))
+    return np.asarray(-np.log(2 * np.pi * width) - 2 * np.log1p(np.abs(b) ** 2 / (2 * width)))
 
 
 def _log_prior(map_: Map, affine: bool) -> float:

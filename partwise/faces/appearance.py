@@ -50,7 +50,7 @@ class FaceModel:
     """
 
     means: Float[Array, "N H W"]
-    bases: tuple[Float[Array, "c H W"], ...]
+    bases: tuple[Float[Array, "_c H W"], ...]
     opacity: Float[Array, "H W"]
     areas: Float[Array, "N H W"]
     positions: Float[Array, "N 2"]

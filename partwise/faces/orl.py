@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Real
 from scipy.ndimage import map_coordinates
 
 from partwise._checks import InputError
@@ -54,7 +54,7 @@ def orl_parts() -> PartImages:
     aligned = [
         align(
             read_picture(folder / f"{name}.pgm", (92, 112))[0],
-            np.array([marks["left_eye"], marks["right_eye"], marks["mouth"]]),
+            np.array([marks["left_eye"], marks["right_eye"], marks["mouth"]], float),
         )
         for name, marks in landmarks.items()
     ]
@@ -62,7 +62,7 @@ def orl_parts() -> PartImages:
     return PartImages(np.stack([groups] * len(PARTS)), masks.weights())
 
 
-def align(picture: Float[Array, "h w"], marks: Float[Array, "3 2"]) -> Float[Array, "H W"]:
+def align(picture: Real[Array, "h w"], marks: Float[Array, "3 2"]) -> Float[Array, "H W"]:
     """A photograph on the canvas, eyes and mouth as close to their places as a similarity gets.
 
     Beyond its edges the photograph is continued by its last pixels.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Real
 from scipy.ndimage import affine_transform, gaussian_filter
 
 from partwise.faces.appearance import FaceModel
@@ -22,7 +22,7 @@ _FAMILY = Similarity2D()
 
 
 def lay(
-    faces: Iterable[tuple[Float[Array, " 4"], Float[Array, "H W"]]], opacity: Float[Array, "H W"]
+    faces: Iterable[tuple[Real[Array, " 4"], Float[Array, "H W"]]], opacity: Float[Array, "H W"]
 ) -> Float[Array, "H W"]:
     """A scene of faces, each a pose and a picture (times ``opacity``), the last in front."""
     scene = np.full((SIZE, SIZE), BACKGROUND, np.float32)

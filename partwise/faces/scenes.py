@@ -45,8 +45,8 @@ class FaceScenes:
     """
 
     scenes: SceneBatch
-    object_id: list[Int[Array, " M"]]
-    part_id: list[Int[Array, " M"]]
+    object_id: list[Int[Array, " _M"]]
+    part_id: list[Int[Array, " _M"]]
     poses: Float[Array, "S F 4"]
     codes: Float[Array, "S F c"]
     picture: Callable[[int, int], Float[Array, "H W"]]

@@ -49,20 +49,20 @@ objects between them (docs/ccae.md).
 
 
 class Votes(NamedTuple):
-    """What the capsules say of one scene: where their parts are, and which are there.
+    """What the capsules say of a scene, or of many: where parts are, and which are there.
 
     ``capsule`` and ``part`` are presence logits, of a_k and a_kn; ``scale`` is the standard
     deviation of a vote; ``offset`` the dynamic part of the object-part transform.
     """
 
-    position: Float[Array, "K n 2"]
-    scale: Float[Array, "K n"]
-    capsule: Float[Array, " K"]
-    part: Float[Array, "K n"]
-    offset: Float[Array, "K n 2"]
+    position: Float[Array, "*b K n 2"]
+    scale: Float[Array, "*b K n"]
+    capsule: Float[Array, "*b K"]
+    part: Float[Array, "*b K n"]
+    offset: Float[Array, "*b K n 2"]
 
     @property
-    def log_weight(self) -> Float[Array, "K n"]:
+    def log_weight(self) -> Float[Array, "*b K n"]:
         """log a_k a_kn."""
         return jax.nn.log_sigmoid(self.capsule)[..., None] + jax.nn.log_sigmoid(self.part)
 

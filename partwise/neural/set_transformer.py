@@ -11,6 +11,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
+from partwise import _types
+
 __all__ = ["AttentionBlock", "SetTransformer"]
 
 
@@ -29,7 +31,10 @@ class AttentionBlock(eqx.Module):
         self.first, self.second = eqx.nn.LayerNorm(width), eqx.nn.LayerNorm(width)
 
     def __call__(
-        self, asks: Float[Array, "Q w"], answers: Float[Array, "M w"], seen: Bool[Array, " M"]
+        self,
+        asks: Float[Array, "Q w"],
+        answers: Float[Array, "M w"],
+        seen: Bool[_types.Array, " M"],
     ) -> Float[Array, "Q w"]:
         """Every row of ``asks`` attends to those rows of ``answers`` that are ``seen``."""
         mask = jnp.broadcast_to(seen, (len(asks), len(seen)))
@@ -65,10 +70,10 @@ class SetTransformer(eqx.Module):
         self.read = eqx.nn.Linear(width, features, key=read)
 
     def __call__(
-        self, elements: Float[Array, "M i"], seen: Bool[Array, " M"]
+        self, elements: Float[_types.Array, "M i"], seen: Bool[_types.Array, " M"]
     ) -> Float[Array, "O f"]:
         """The outputs for one set, of which only the elements that are ``seen`` count."""
-        rows = jax.vmap(self.embed)(elements)
+        rows = jax.vmap(self.embed)(jnp.asarray(elements))
         for block in self.blocks:
             rows = block(rows, rows, seen)
         return jax.vmap(self.read)(self.pool(self.seeds, rows, seen))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from jaxtyping import Array, Float
 
+from partwise import _types
+
 __all__ = ["prior_sparsity"]
 
 
 def prior_sparsity(
-    presence: Float[Array, "B K"], together: float, rate: float
+    presence: Float[_types.Array, "B K"], together: float, rate: float
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """How far capsules are from being as rare as they should be: in a scene, and over a batch.
 

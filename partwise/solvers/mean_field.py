@@ -136,7 +136,7 @@ def update_poses(
     r: Float[Array, "M N *b"],
     precision: Float[Array, "K *b"],
     beta: Float[Array, "*b"],
-    prior_mean: Float[Array, "d *b"],
+    prior_mean: Float[Array, "d *#b"],
 ) -> Poses:
     """q(Y): Lambda_k and mu_k (the two equations after eq. 15; D_0 mu_0 there is D_0^-1 mu_0)."""
     batch, g = r.ndim - 2, slots.geometry
@@ -269,7 +269,7 @@ def assign_gmm(
     return Matching(new[:, :count], clutter, columns, elbo)
 
 
-def kl_poses(slots: Slots, poses: Poses, prior_mean: Float[Array, "d *b"]) -> Float[Array, "*b"]:
+def kl_poses(slots: Slots, poses: Poses, prior_mean: Float[Array, "d *#b"]) -> Float[Array, "*b"]:
     """KL(q(Y) || p(Y)), Appendix A."""
     batch, d = poses.mean.ndim - 2, len(slots.prior_precision)
     variance = jnp.stack([poses.covariance[:, i, i] for i in range(d)], 1)
