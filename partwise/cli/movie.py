@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -31,29 +32,53 @@ def movie(
     index: Annotated[int, typer.Option(help="Which of the scenes, from 0.", min=0)] = 0,
     model: options.ModelOption = None,
     solver: Annotated[str, typer.Option(help="ds or gmm.")] = "ds",
+    faces: Annotated[
+        int | None, typer.Option(help="Instead a scene of so many faces.", min=1, max=5)
+    ] = None,
     seed: options.SeedOption = 0,
 ) -> None:
     """A film of variational inference on one scene, a frame an update.
 
     Points take the colours of the objects they are assigned to; outlines are the templates at their
     expected poses, with ellipses of two standard deviations that shrink as beta grows; beside them
-    the assignment matrix R and the ELBO.
+    the assignment matrix R and the ELBO. With --faces, the scene that the model expects beside it.
     """
-    from partwise._checks import one_of
-    from partwise.model import Model, constellations
-    from partwise.movies import inference_frames, write_movie
+    from partwise._checks import InputError, one_of
+    from partwise.movies import write_movie
     from partwise.movies.writing import check_movie_path
-    from partwise.solvers.variational import Variational
 
     one_of("--solver", solver, ("ds", "gmm"))
     check_movie_path(out)
     options.cache_compilations()
+    if faces is not None:
+        if scenes is not None or model is not None or solver != "ds":
+            raise InputError("--faces draws its own scene: leave SCENES, --model, --solver out.")
+        frames = _faces(faces, index, seed)
+    else:
+        frames = _constellation(scenes, index, model, solver, seed)
+    with progress_bar("frames", None) as progress:
+        count = write_movie(out, frames, progress=progress)
+    typer.echo(f"{count} frames in {out}", err=True)
+
+
+def _faces(count: int, index: int, seed: int) -> Iterator[Any]:
+    from partwise.faces import load_faces
+    from partwise.movies.faces import face_frames
+
+    return face_frames(load_faces(), count, index, seed=seed)
+
+
+def _constellation(
+    scenes: Path | None, index: int, model: Path | None, solver: str, seed: int
+) -> Iterator[Any]:
+    from partwise.model import Model, constellations
+    from partwise.movies import inference_frames
+    from partwise.solvers.variational import Variational
+
     loaded = constellations() if model is None else Model.load(model)
     scene = _scene(scenes, index, seed)
     used = Variational(prior="gmm" if solver == "gmm" else "ds")
-    with progress_bar("frames", None) as progress:
-        count = write_movie(out, inference_frames(loaded, scene, used, seed), progress=progress)
-    typer.echo(f"{count} frames in {out}", err=True)
+    return inference_frames(loaded, scene, used, seed)
 
 
 def _scene(scenes: Path | None, index: int, seed: int) -> Scene:

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from partwise.faces.appearance import FaceModel
-from partwise.faces.canvas import BACKGROUND
+from partwise.faces.canvas import BACKGROUND, PARTS
 from partwise.faces.combinations import Faces, HeldOut
 from partwise.faces.evaluation import face_solver
 from partwise.faces.fitting import Fit, knee
@@ -21,12 +21,26 @@ from partwise.inference import solve
 from partwise.plotting.saving import Picture, save
 from partwise.plotting.style import PALETTE
 
-__all__ = ["KINDS", "plot_factors", "plot_knee", "plot_samples", "plot_scenes", "write_pictures"]
+__all__ = [
+    "KINDS",
+    "plot_factors",
+    "plot_knee",
+    "plot_model",
+    "plot_samples",
+    "plot_scenes",
+    "write_pictures",
+]
 
 Array = np.ndarray
 
 KINDS = ((2, False), (3, False), (4, False), (5, False), (3, True))
 """The rows of the paper's figure: how many faces, and whether they are occluded."""
+
+PART_LINES = "#FF5A3C"
+"""The outlines of parts: as in the paper red, and light enough to be seen on dark grey."""
+
+LABELS_AT = 176
+"""The column of the parts' names, right of every face."""
 
 COLUMNS = {"vi": "variational inference", "ransac": "RANSAC", "ransac-refit": "RANSAC, refit"}
 
@@ -37,10 +51,16 @@ def write_pictures(
     """All pictures of a source of faces, as PNG files in the folder ``out``."""
     named: list[tuple[str, Figure, str]] = [
         (
+            "model",
+            plot_model(faces, seed),
+            "Figures 1b and 1c: a synthetic face, drawn from the model, with the areas of its five "
+            "parts; a scene of three faces.",
+        ),
+        (
             "scenes",
             plot_scenes(faces, seed),
-            "Scenes of 2, 3, 4 and 5 faces and of 3 occluded ones, and what each method makes of "
-            "their parts.",
+            "Figure 5: scenes of 2, 3, 4 and 5 faces and of 3 occluded ones, and what each method "
+            "makes of their parts.",
         ),
         ("samples", plot_samples(faces, seed), "Faces: given, rebuilt, and drawn from the model."),
         (
@@ -53,6 +73,26 @@ def write_pictures(
         caption = "How well validation faces are rebuilt, by the number of factors."
         named.append(("number", plot_knee(fit), caption))
     return [save(figure, out, f"{prefix}-{name}", caption) for name, figure, caption in named]
+
+
+def plot_model(faces: Faces, seed: int = 0) -> Figure:
+    """A face with the areas of its parts, and a scene of three."""
+    model = faces.model
+    code = model.sample(np.random.default_rng(seed), 1)[0]
+    scene = render_truth(model, draw_scenes(faces, 3, 1, False, seed), 0)
+    figure = _sheet([[model.portrait(code), scene]], [""], ["a face and its parts", "a scene"], 3.2)
+    ax = figure.axes[0]
+    for name, area in zip(PARTS, model.areas, strict=True):
+        ax.contour(area, levels=[0.5], colors=[PART_LINES], linewidths=1.4)
+        ax.annotate(
+            name,
+            (LABELS_AT, np.nonzero(area)[0].mean()),
+            fontsize=9,
+            color=PART_LINES,
+            ha="left",
+            va="center",
+        )
+    return figure
 
 
 def plot_scenes(faces: Faces, seed: int = 0) -> Figure:
