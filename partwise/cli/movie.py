@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from partwise.cli import options
@@ -14,6 +15,7 @@ from partwise.cli.output import progress_bar
 
 if TYPE_CHECKING:
     from partwise.scenes import Scene
+    from partwise.solvers.variational import Variational
 
 __all__ = ["movie"]
 
@@ -27,7 +29,9 @@ def movie(
     out: Annotated[Path, typer.Option("-o", "--out", help="The film: .gif or .mp4.")],
     scenes: Annotated[
         Path | None,
-        typer.Argument(metavar="[SCENES]", help="Scenes; without, a simulated one of 11 points."),
+        typer.Argument(
+            metavar="[SCENES]", help="Scenes; without, a simulated one that is explained right."
+        ),
     ] = None,
     index: Annotated[int, typer.Option(help="Which of the scenes, from 0.", min=0)] = 0,
     model: options.ModelOption = None,
@@ -76,21 +80,31 @@ def _constellation(
     from partwise.solvers.variational import Variational
 
     loaded = constellations() if model is None else Model.load(model)
-    scene = _scene(scenes, index, seed)
     used = Variational(prior="gmm" if solver == "gmm" else "ds")
+    scene = _simulated(used, index, seed) if scenes is None else _scene(scenes, index)
     return inference_frames(loaded, scene, used, seed)
 
 
-def _scene(scenes: Path | None, index: int, seed: int) -> Scene:
-    """Scene ``index`` of a file, or of simulated scenes in which every object is there."""
-    from partwise._checks import InputError
-    from partwise.files import ROWS, iterate_scenes
+def _simulated(solver: Variational, index: int, seed: int) -> Scene:
+    """Of simulated scenes with every object, number ``index`` of those that it explains right."""
+    from partwise.inference import solve
+    from partwise.metrics import exchangeable_scores, predictions
+    from partwise.model import constellations
     from partwise.sampling import simulate_constellations
 
-    if scenes is None:
-        drawn = simulate_constellations(64 * (index + 1), SIMULATED, seed)
-        whole = drawn.select(drawn.present.all(1)).scenes
-        return whole[min(index, len(whole) - 1)]
+    drawn = simulate_constellations(64 * (index + 1), SIMULATED, seed)
+    whole = drawn.select(drawn.present.all(1))
+    found = solve(constellations(), whole.scenes, solver, seed)
+    scores = exchangeable_scores(whole, *predictions(found, whole), constellations())
+    right = np.flatnonzero(scores.scene_accuracy)
+    return whole.scenes[int(right[min(index, len(right) - 1)])]
+
+
+def _scene(scenes: Path, index: int) -> Scene:
+    """Scene ``index`` of a file."""
+    from partwise._checks import InputError
+    from partwise.files import ROWS, iterate_scenes
+
     for batch in iterate_scenes(scenes, ROWS, skip=index // ROWS):
         if index % ROWS < len(batch):
             return batch[index % ROWS]

@@ -18,15 +18,27 @@ __all__ = ["best_trace", "inference_frames", "picture", "thinned"]
 
 Array = np.ndarray
 
-MOST_FRAMES = 120
+MOST_FRAMES = 80
 """A run of more updates is thinned: every update at first, fewer and fewer later."""
 
 
 def best_trace(model: Model, scene: Any, solver: Variational | None = None, seed: int = 0) -> Trace:
-    """The restart of the best ELBO, update by update."""
+    """The run that the solver's answer comes from, update by update.
+
+    Of every restart the first attempt that keeps the sparsity constraint; of these the best ELBO.
+    """
     solver = solver or Variational()
-    runs = [trace(model, scene, solver, seed, restart) for restart in range(solver.restarts)]
-    return max(runs, key=lambda run: float(run.elbo[-1]))
+
+    def settled(restart: int) -> Trace:
+        run = trace(model, scene, solver, seed, restart)
+        for attempt in range(1, solver.attempts):
+            if run.sparse:
+                break
+            run = trace(model, scene, solver, seed, restart, attempt)
+        return run
+
+    runs = [settled(restart) for restart in range(solver.restarts)]
+    return max(runs, key=lambda run: (run.sparse, float(run.elbo[-1])))
 
 
 def thinned(updates: int, most: int = MOST_FRAMES) -> Int[Array, " F"]:
