@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SETUP := .venv/.installed
 
-.PHONY: reproduce test lint types benchmark clean
+.PHONY: reproduce test lint types benchmark docs clean
 
 reproduce: $(SETUP)
 	$(BIN)/partwise reproduce --out report
@@ -21,10 +21,17 @@ types: $(SETUP)
 benchmark: $(SETUP)
 	$(BIN)/python -m benchmarks.throughput
 
+docs: .venv/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir site
+
+.venv/.docs: $(SETUP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	touch $@
+
 $(SETUP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all]'
 	touch $@
 
 clean:
-	rm -rf .venv report .pytest_cache .ruff_cache
+	rm -rf .venv report site .pytest_cache .ruff_cache
