@@ -1,4 +1,4 @@
-"""For mkdocs: pages that are yet to come, and the roles of docstrings as the plain names they are."""
+"""For mkdocs: pages that are yet to come; the roles of docstrings as the plain names they are."""
 
 import re
 from pathlib import Path
