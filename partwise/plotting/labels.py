@@ -50,7 +50,7 @@ def place_labels(ax: Any, labels: list[Label], drawn: Float[Array, "n 2"]) -> No
         outside = (low < [frame.x0, frame.y0]) | (high > [frame.x1, frame.y1])
         cost = cost + 4 * OVERLAP * outside.any(1)
         best = int(cost.argmin())
-        if label.optional and cost[best] >= 1 + 0.02 * len(middles):
+        if label.optional and cost[best] >= 3:
             text.remove()
             continue
         text.set_position(tuple(label.places[best]))

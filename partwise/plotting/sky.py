@@ -21,7 +21,7 @@ Array = np.ndarray
 
 NIGHT, STAR, FRAME = "#0C1330", "#FFFDF2", "#3B4670"
 LINE, NAME = "#56B4E9", "#A9DBF8"
-FAINT_LINE, FAINT_NAME = "#41608A", "#7E9AC4"
+FAINT_LINE, FAINT_NAME = "#4C6D9C", "#7E9AC4"
 HIDDEN, STRAY = "#E69F00", "#B9BED0"
 """Colours of Okabe and Ito where something is said; brightness and shape say it, too."""
 
@@ -61,10 +61,12 @@ def plot_sky(found: Found, ax: Any = None) -> Any:
     places = from_complex(z)
     real = found.stars >= 0
     places[found.stars[real]] = found.points[real]  # as they were drawn, not as they should be
-    drawn = [found.points, places[found.hidden]]
+    marked = found.hidden
+    drawn = [found.points, places[marked]]
+    marked[found.stars[real]] = True
     # The figures that are only partly in the field go below the others.
     for constellation in sorted(found.constellations, key=lambda c: c.is_whole):
-        drawn.append(_figure(ax, constellation, places, ahead, found.width))
+        drawn.append(_figure(ax, constellation, places, ahead, marked, found.width))
     magnitude = np.array([sky.stars[k].magnitude for k in found.stars[real]])
     size = np.clip(6.8 - magnitude, 1.5, 7.5) ** 2 * 2.0
     ax.scatter(*found.points[real].T, s=size, c=STAR, linewidths=0.8, edgecolors=NIGHT, zorder=4)
@@ -123,9 +125,9 @@ def _sheet(ax: Any, points: Float[Array, "m 2"]) -> None:
 
 
 def _figure(
-    ax: Any, constellation: Constellation, places: Array, ahead: Array, width: float
+    ax: Any, constellation: Constellation, places: Array, ahead: Array, marked: Array, width: float
 ) -> Float[Array, "n 2"]:
-    """The lines of a figure, which stop short of its stars; what labels should not cover."""
+    """The lines of a figure, which stop short of stars that are drawn; where they are."""
     lines = constellation.figure.lines
     lines = lines[ahead[lines].all(1)]
     whole = constellation.is_whole
@@ -133,7 +135,9 @@ def _figure(
     length = np.linalg.norm(b - a, axis=1, keepdims=True)
     short = np.minimum(0.011 * width, 0.3 * length) * (b - a) / np.maximum(length, 1e-12)
     style = {"color": LINE, "lw": 1.5} if whole else {"color": FAINT_LINE, "lw": 1.1}
-    ax.plot(*np.stack([a + short, b - short], 2).T.swapaxes(0, 1), zorder=2, **style)
+    starts, ends = (end[:, None] * short for end in marked[lines].T)
+    for start, end in zip(a + starts, b - ends, strict=True):
+        ax.plot(*np.stack([start, end], 1), zorder=2, solid_capstyle="round", **style)
     along = np.linspace(0, 1, 25)[:, None, None]
     return (a + along * (b - a)).reshape(-1, 2)
 
@@ -173,7 +177,7 @@ _AROUND = np.concatenate(
     + [r * np.stack([np.cos(_TURNS), np.sin(_TURNS)], 1) for r in (0.25, 0.5, 0.75, 1.0)]
 )
 _BESIDE = np.concatenate(
-    [r * np.stack([2.1 * np.cos(_TURNS), np.sin(_TURNS)], 1) for r in (0.022, 0.03)]
+    [r * np.stack([2.1 * np.cos(_TURNS), np.sin(_TURNS)], 1) for r in (0.022, 0.03, 0.04)]
 )
 
 
@@ -190,9 +194,8 @@ def _title(found: Found) -> str:
 
 
 def _below(ax: Any, text: str) -> None:
-    ax.text(
-        0.5, -0.022, text, transform=ax.transAxes, ha="center", va="top", color=STAR, fontsize=10.5
-    )
+    style = {"ha": "center", "va": "top", "color": STAR, "fontsize": 10.5}
+    ax.annotate(text, (0.5, 0), (0, -11), "axes fraction", textcoords="offset points", **style)
 
 
 def _legend(ax: Any) -> None:
@@ -210,7 +213,8 @@ def _legend(ax: Any) -> None:
     ax.legend(
         handles=entries,
         loc="upper center",
-        bbox_to_anchor=(0.5, -0.05),
+        bbox_to_anchor=(0.5, 0.0),
+        borderaxespad=2.9,
         ncols=5,
         frameon=False,
         labelcolor=NAME,

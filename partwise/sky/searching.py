@@ -28,8 +28,8 @@ class Level:
     triangles: int
 
 
-LEVELS = (Level(0.02, 60), Level(0.04, 60))
-"""Quick things first: the second is for charts that are noisy, or hold few stars."""
+LEVELS = (Level(0.02, 60), Level(0.02, 200))
+"""Quick things first: the second is for charts of few stars. Looser triangles find no more."""
 
 STEPS = 16
 """Focal lengths, evenly spaced in their logarithm: a triangle far out changes its shape by 2 %."""
