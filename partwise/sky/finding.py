@@ -77,9 +77,9 @@ def _search(points: Points, hands: tuple[bool, ...], seed: int) -> tuple[Scored 
     rng = np.random.default_rng(seed)
     flipped = Points(-points.y.conj(), points.frame)
     found: list[Scored] = []
-    for level in LEVELS:
+    for triangles in LEVELS:
         for hand in hands:
-            for scored in look(flipped if hand else points, level, rng):
+            for scored in look(flipped if hand else points, triangles, rng):
                 camera = scored.camera.flipped() if hand else scored.camera
                 odds = scored.log_odds - np.log(len(hands))
                 found.append(replace(scored, camera=camera, log_odds=odds))
@@ -113,7 +113,8 @@ def _explain(
     hand = best.camera.mirrored
     used = Points(-seen.y.conj(), seen.frame) if hand else seen
     start = best.camera.flipped() if hand else best.camera
-    best = refine(start, sky.vectors, used, tolerance=1e-7)
+    refined = refine(start, sky.vectors, used, 1.3 * best.sigma, tolerance=1e-7)
+    best = refined if np.isfinite(refined.log_odds) else replace(best, camera=start)
     camera = best.camera
     z, ahead = camera.project(sky.vectors)
     star, sure = _stars(z, np.flatnonzero(ahead), used, best)

@@ -29,10 +29,17 @@ START = 0.05
 
 
 def refine(
-    camera: Camera, vectors: Float[Array, "n 3"], points: Points, tolerance: float = 1e-2
+    camera: Camera,
+    vectors: Float[Array, "n 3"],
+    points: Points,
+    sigma: float = START,
+    tolerance: float = 1e-2,
 ) -> Scored:
-    """Climb from ``camera``, and score what is reached; what looks like nothing is left early."""
-    sigma, rho, last = START, 0.6, 0.0
+    """Climb from ``camera``, which is believed to ``sigma``, and score what is reached.
+
+    What looks like nothing is left early.
+    """
+    rho, last = 0.6, 0.0
     nothing = Scored(camera, -np.inf, np.nan, 0.0)
     for step in range(STEPS):
         pairs, z = pairs_near(camera, vectors, points, sigma)

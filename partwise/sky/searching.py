@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -15,21 +14,16 @@ from partwise.sky.refining import refine
 from partwise.sky.scoring import FOCALS, Points, Scored
 from partwise.sky.triangles import Cameras, TriangleIndex
 
-__all__ = ["LEVELS", "Level", "look"]
+__all__ = ["LEVELS", "look"]
 
 Array = np.ndarray
 
 
-@dataclass(frozen=True)
-class Level:
-    """How precise triangles have to be, and how many are looked up at each focal length."""
+LEVELS = (60, 200)
+"""Triangles that are looked up at each focal length; the second time for charts of few stars."""
 
-    tolerance: float
-    triangles: int
-
-
-LEVELS = (Level(0.02, 60), Level(0.02, 200))
-"""Quick things first: the second is for charts of few stars. Looser triangles find no more."""
+TOLERANCE = 0.02
+"""Of their shape, in longest sides. Looser ones, of which there are more, find no more charts."""
 
 STEPS = 16
 """Focal lengths, evenly spaced in their logarithm: a triangle far out changes its shape by 2 %."""
@@ -54,15 +48,15 @@ def _sky() -> tuple[TriangleIndex, SkyPicture]:
     return TriangleIndex(vectors), SkyPicture(vectors, BLUR)
 
 
-def look(points: Points, level: Level, rng: np.random.Generator) -> list[Scored]:
-    """Cameras of a chart that is not mirrored that were looked at closely on one level."""
+def look(points: Points, triangles: int, rng: np.random.Generator) -> list[Scored]:
+    """Cameras of a chart that is not mirrored, from so many triangles at each focal length."""
     index, picture = _sky()
     z = points.y - points.middle
     low, high = np.log(np.array(FOCALS) * points.width)
     step = (high - low) / STEPS
     rough = Cameras.joined(
         [
-            index.propose(z, float(focal), 0.6 * step, level.tolerance, level.triangles, rng)
+            index.propose(z, float(focal), 0.6 * step, TOLERANCE, triangles, rng)
             for focal in np.exp(low + (np.arange(STEPS) + 0.5) * step)
         ]
     )
