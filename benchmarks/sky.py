@@ -4,10 +4,11 @@
 
 Every chart has a random pointing, roll and unit; ``partwise.sky.simulate`` says how it is made. A
 constellation is right if it lies wholly in the field and is said to (with a probability above one
-half). Its stars are scored apart: the share of points that were given the right star, or rightly
-none. Standard errors are of ratios over charts, since the constellations of one chart are found or
-missed together. Nulls are uniform points in a rectangle, 5 to 120 of them; a confident wrong answer
-is anything that is found there, or a chart put more than three degrees off.
+half); "named" is the recall of those that are at least said to be there in part, since the frame
+of the chart is not given. Stars are scored apart: the share of points that were given the right
+star, or rightly none. Standard errors are of ratios over charts, since the constellations of one
+chart are found or missed together. Nulls are uniform points in a rectangle, 5 to 120 of them; a
+confident wrong answer is anything that is found there, or a chart put more than three degrees off.
 
 The search was made on seeds below 3,000; charts of this table start at 100,000.
 """
@@ -79,6 +80,8 @@ class Trial(NamedTuple):
     """Constellations that lie wholly in the field."""
     said: int
     both: int
+    named: int
+    """Of those, how many are on the chart by the answer, if only in part."""
     stars: float
     found: bool
     wrong: bool
@@ -108,6 +111,7 @@ def trial(case: Case, seed: int) -> Trial:
         len(true),
         len(said),
         len(true & said),
+        len(true & {c.figure.abbreviation for c in found.constellations}),
         stars,
         found.found,
         _off(chart, found) > FAR,
@@ -120,7 +124,7 @@ def _off(chart: sky.Chart, found: sky.Found) -> float:
     """How many degrees of sky the middle of the chart was put off; nothing for no answer."""
     if found.camera is None:
         return 0.0
-    middle = to_complex(chart.points.mean(0))[None]
+    middle = to_complex(chart.points.mean(0)[None])
     pair = [camera.directions(middle)[0] for camera in (chart.camera, found.camera)]
     return float(np.degrees(np.arccos(np.clip(pair[0] @ pair[1], -1, 1))))
 
@@ -165,6 +169,7 @@ def summary(name: str, trials: list[Trial]) -> dict:
         "precision_standard_error": precision_error,
         "recall": recall,
         "recall_standard_error": recall_error,
+        "named": ratio(np.array([t.named for t in trials], float), true)[0],
         "stars_right": float(np.mean([t.stars for t in trials])),
         "answered": sum(t.found for t in trials),
         "wrong": sum(t.wrong for t in trials),
@@ -178,7 +183,7 @@ def line(row: dict) -> str:
         f"{row['name']:38s} {row['charts']:5d} {row['constellations']:6d}"
         f"  {row['precision']:.3f} ± {row['precision_standard_error']:.3f}"
         f"  {row['recall']:.3f} ± {row['recall_standard_error']:.3f}"
-        f"  {row['stars_right']:.3f} {row['answered']:5d} {row['wrong']:3d}"
+        f"  {row['named']:.3f}  {row['stars_right']:.3f} {row['answered']:5d} {row['wrong']:3d}"
         f" {row['median_seconds']:7.2f} s"
     )
 
@@ -207,7 +212,7 @@ def main(
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     print(f"first chart of a process {time.perf_counter() - start:.2f} s, imports not counted")
     print(
-        f"{'charts':38s} {'count':>5s} {'whole':>6s}  precision      recall         stars"
+        f"{'charts':38s} {'count':>5s} {'whole':>6s}  precision      recall         named  stars"
         " found wrong  median"
     )
     results: dict = {"rows": [], "fields": []}

@@ -33,11 +33,13 @@ CHECKED = [
     "inference",
     "learning",
     "neural",
+    "plane",
     "poses",
     "posterior",
     "problem",
     "sampling",
     "sinkhorn",
+    "sky",
     # Not solvers.hashing: Numba compiles functions that nothing has wrapped.
     *(f"solvers.{name}" for name in SOLVERS),
 ]

@@ -208,8 +208,8 @@ def test_a_known_chart(orion):
     assert len(set(real)) == len(real)
     assert found.noise == pytest.approx(chart.width * 0.002, rel=0.3)
     # The middle of the points is where the simulated camera sees it.
-    middle = to_complex((chart.points.min(0) + chart.points.max(0)) / 2)
-    wanted = chart.camera.directions(middle[None])[0]
+    middle = to_complex((chart.points.min(0) + chart.points.max(0))[None] / 2)
+    wanted = chart.camera.directions(middle)[0]
     assert wanted @ direction(*found.pointing) == pytest.approx(1, abs=1e-5)
     assert found.roll == pytest.approx(chart.camera.roll, abs=2)
     for c in found.constellations:

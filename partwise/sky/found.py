@@ -99,15 +99,15 @@ class Found:
     @property
     def pointing(self) -> tuple[float, float]:
         """Right ascension and declination of the middle of the chart, in degrees."""
-        return _angles(self._camera.directions(self._middle[None])[0])
+        return _angles(self._camera.directions(self._middle)[0])
 
     @property
     def roll(self) -> float:
         """How far celestial north is to the left of the chart's up (to the right if mirrored)."""
-        here = self._camera.directions(self._middle[None])[0]
+        here = self._camera.directions(self._middle)[0]
         north = np.array([0, 0, 1.0]) - here[2] * here
         ahead = here + 1e-4 * north / max(float(np.linalg.norm(north)), 1e-12)
-        step = self._camera.project(ahead[None])[0][0] - self._middle
+        step = self._camera.project(ahead[None])[0][0] - self._middle[0]
         turn = float(np.degrees(np.angle(step / 1j)))
         return -turn if self.mirrored else turn
 
@@ -187,8 +187,8 @@ class Found:
         return self.camera
 
     @property
-    def _middle(self) -> Complex[Array, ""]:
-        return to_complex((self.points.min(0) + self.points.max(0)) / 2)
+    def _middle(self) -> Complex[Array, "1"]:
+        return to_complex((self.points.min(0) + self.points.max(0))[None] / 2)
 
 
 def _angles(v: Float[Array, "3"]) -> tuple[float, float]:

@@ -20,7 +20,7 @@ __all__ = ["Camera", "axes_at", "rays"]
 Array = np.ndarray
 
 
-def rays(z: Complex[Array, "*b"], focal: Float[Array, "*b"] | float) -> Float[Array, "*b 3"]:
+def rays(z: Complex[Array, "*#b"], focal: Float[Array, "*#b"] | float) -> Float[Array, "*b 3"]:
     """Unit vectors in the camera's axes of places ``z`` relative to the centre."""
     z = z / focal
     length = np.sqrt(1 + np.abs(z) ** 2)
