@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 __all__ = ["report"]
 
 TRUTH = {"square": shapes.square(), "triangle": shapes.triangle()}
+COLOURS = {"square": 0, "triangle": 2}
+"""Those that the objects have in scenes of two squares and a triangle."""
+
 PERFECT = 1e-6
 """An SMSE of less than this is rounding."""
 
@@ -89,16 +92,17 @@ def _picture(drawn: dict[Cell, Any], out: Path) -> Picture:
             betas=tuple(result["betas"]),
         )
         examples = list(np.array(result["examples"]))
-        ax = plot_learned(learned, truth, axes[row, column], row, examples)
-        ax.set_title(f"sigma {cell.sigma:g}: {ax.get_title()}", fontsize=10)
+        index = COLOURS[cell.what]
+        ax = plot_learned(learned, truth, axes[row, column], index, examples)
+        ax.set_title(f"σ = {cell.sigma:g}: {ax.get_title()}", fontsize=10)
         if row == column == 0:
             ax.legend(fontsize=8, loc="center")
         if column == len(sigmas) - 1:
-            course = plot_learning(learned, axes[row, -1], row)
-            course.set_title(f"{cell.what}, sigma {cell.sigma:g}", fontsize=10)
+            course = plot_learning(learned, axes[row, -1], index)
+            course.set_title(f"{cell.what}, σ = {cell.sigma:g}", fontsize=10)
     caption = (
-        f"Templates learned from {EXAMPLES} examples by the default method (dashed) over the true "
-        "ones, the examples behind them, each turned, scaled and its parts matched to fit; right: "
+        f"Figure 4: templates learned from {EXAMPLES} examples by the default method (dashed) over "
+        "the true ones, the examples behind them, each turned, scaled and its parts matched to fit; right: "
         "the bound of EM."
     )
     return save(figure, out, "learning", caption)

@@ -87,7 +87,7 @@ class Claim:
 
     def to_json(self) -> dict[str, Any]:
         """The parts that a page sets in type."""
-        return {"ours": self.ours, "verdict": self.verdict}
+        return {"ours": self.ours, "verdict": self.verdict, "claim": True}
 
 
 @dataclass(frozen=True)
