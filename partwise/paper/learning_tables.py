@@ -102,8 +102,8 @@ def _picture(drawn: dict[Cell, Any], out: Path) -> Picture:
             course.set_title(f"{cell.what}, σ = {cell.sigma:g}", fontsize=10)
     caption = (
         f"Figure 4: templates learned from {EXAMPLES} examples by the default method (dashed) over "
-        "the true ones, the examples behind them, each turned, scaled and its parts matched to fit; right: "
-        "the bound of EM."
+        "the true ones, the examples behind them, each turned, scaled and its parts matched to "
+        "fit; right: the bound of EM."
     )
     return save(figure, out, "learning", caption)
 
