@@ -14,7 +14,7 @@ from partwise.faces.scenes import FaceScenes
 from partwise.poses import Similarity2D
 from partwise.posterior import Explanation
 
-__all__ = ["explained_faces", "lay", "render_explanation", "render_truth"]
+__all__ = ["lay", "render_explanation", "render_faces", "render_truth", "shown_faces"]
 
 Array = np.ndarray
 
@@ -68,10 +68,12 @@ def render_truth(model: FaceModel, scenes: FaceScenes, index: int) -> Float[Arra
     return lay(((p, scenes.picture(index, k)) for k, p in enumerate(poses)), model.opacity)
 
 
-def explained_faces(
-    model: FaceModel, explanation: Explanation
-) -> list[tuple[Float[Array, " 4"], Float[Array, "H W"]]]:
-    """The faces of an explanation: its poses, and pictures from its factors.
+Shown = Sequence[tuple[Sequence[float] | Array, Sequence[float] | Array]]
+"""Faces by their poses and factors, the last in front."""
+
+
+def shown_faces(explanation: Explanation) -> list[tuple[Array, Array]]:
+    """The poses and factors of the faces that were found.
 
     Which face lies in front cannot be told from parts; those that show more of theirs are taken to.
     """
@@ -79,10 +81,16 @@ def explained_faces(
     out = []
     for found in objects:
         assert found.appearance is not None
-        out.append((found.pose, model.picture(model.codes(found.appearance))))
+        out.append((found.pose, found.appearance))
     return out
+
+
+def render_faces(model: FaceModel, shown: Shown) -> Float[Array, "H W"]:
+    """The picture of faces with these poses and factors."""
+    faces = [(np.asarray(p, float), model.picture(model.codes(np.asarray(f)))) for p, f in shown]
+    return lay(faces, model.opacity)
 
 
 def render_explanation(model: FaceModel, explanation: Explanation) -> Float[Array, "H W"]:
     """The picture that an explanation of a scene predicts."""
-    return lay(explained_faces(model, explanation), model.opacity)
+    return render_faces(model, shown_faces(explanation))

@@ -10,7 +10,7 @@ from jaxtyping import UInt8
 
 from partwise.faces import Faces, draw_scenes, face_solver
 from partwise.faces.canvas import pixels_at
-from partwise.faces.rendering import lay, render_truth
+from partwise.faces.rendering import render_faces, render_truth
 from partwise.movies.film import best_trace, picture, thinned
 from partwise.plotting import plot_assignment, plot_trace
 from partwise.plotting.style import CLUTTER, colour, marker
@@ -84,8 +84,5 @@ def _predicted(faces: Faces, run: Trace, step: int) -> Array:
     """The scene of the expected faces at their expected poses; those that hold most in front."""
     model, mean = faces.model, run.pose_mean[step]
     mass = [run.assignment[step][:, run.object == k].sum() for k in range(len(mean))]
-    shown = [
-        (mean[k, :4], model.picture(model.codes(mean[k, 4:])))
-        for k in np.argsort(mass, kind="stable")
-    ]
-    return lay(shown, model.opacity)
+    order = np.argsort(mass, kind="stable")
+    return render_faces(model, [(mean[k, :4], mean[k, 4:]) for k in order])

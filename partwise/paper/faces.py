@@ -18,12 +18,13 @@ import numpy as np
 from partwise.evaluation import Timing
 from partwise.faces import Faces, FaceScenes, draw_scenes, face_solver, fit_of, load_faces
 from partwise.faces.evaluation import assigned, rebuilding_errors
+from partwise.faces.rendering import render_faces, render_truth, shown_faces
 from partwise.inference import solve
 from partwise.paper import faces_tables as tables
 from partwise.paper.experiment import Advance, Experiment
 from partwise.paper.published import FACES_SCENES, PHOTOFIT_BASIS
 from partwise.paper.reporting import Report
-from partwise.plotting.faces import KINDS, write_pictures
+from partwise.plotting.faces import COLUMNS, KINDS, label_of, write_pictures
 from partwise.plotting.saving import Picture
 
 __all__ = ["Cell", "FacesExperiment"]
@@ -95,7 +96,10 @@ class FacesExperiment(Experiment[Cell]):
         return {"draws": digest.hexdigest()}
 
     def compute(self, cell: Cell, advance: Advance) -> dict[str, Any]:
-        """For each solver ``right`` and, of those rebuilt, ``errors``, one a scene; ``speed``."""
+        """For each solver ``right`` and, of those rebuilt, ``errors``, one a scene; ``speed``.
+
+        ``first``: the poses and factors that are found in the first scene, for the figure.
+        """
         model, drawn = self.faces(cell.source).model, self.drawn(cell)
         scenes = model.scene_model(cell.faces, cell.occluded)
         timing = Timing(scenes, face_solver("vi"), self.seed)
@@ -108,7 +112,13 @@ class FacesExperiment(Experiment[Cell]):
         out: dict[str, Any] = {n: {"right": assigned(drawn, f).tolist()} for n, f in found.items()}
         for name, of_scenes in zip(tables.REBUILT, errors, strict=True):
             out[name]["errors"] = of_scenes.tolist()
-        return {**out, "speed": speed}
+        first = {
+            name: [
+                [pose.tolist(), factors.tolist()] for pose, factors in shown_faces(found[name][0])
+            ]
+            for name in COLUMNS
+        }
+        return {**out, "speed": speed, "first": first}
 
     def report(self, results: dict[Cell, Any]) -> Report:
         """The tables, and the pictures of every source."""
@@ -118,8 +128,19 @@ class FacesExperiment(Experiment[Cell]):
         for source in sources:
             sweep = fit if source == "orl" else None
             prefix = "faces" if source == "orl" else f"faces-{source}"
-            made = write_pictures(self.out, self.faces(source), self.seed, sweep, prefix)
+            rows = {
+                label_of(cell.faces, cell.occluded): self._row(cell, result["first"])
+                for cell, result in results.items()
+                if cell.source == source
+            }
+            made = write_pictures(self.out, self.faces(source), self.seed, sweep, prefix, rows)
             title = tables.SOURCES[source]
             pictures += [Picture(p.file, f"{title}. {p.caption}") for p in made]
         models = {source: self.faces(source).model for source in sources}
         return tables.report(results, models, pictures, fit)
+
+    def _row(self, cell: Cell, first: dict[str, Any]) -> list[np.ndarray]:
+        """A row of the paper's figure: the first scene, and what each method makes of it."""
+        model = self.faces(cell.source).model
+        truth = render_truth(model, self.drawn(cell), 0)
+        return [truth, *(render_faces(model, first[name]) for name in COLUMNS)]

@@ -63,7 +63,9 @@ def report(
     fit: Fit | None,
 ) -> Report:
     """What the page and the files show of the cells."""
-    sweep = {} if fit is None else {"factors": list(fit.factors), "rmse": fit.losses.tolist()}
+    data: dict[str, Any] = {"first": {c.name: r["first"] for c, r in results.items()}}
+    if fit is not None:
+        data["sweep"] = {"factors": list(fit.factors), "rmse": fit.losses.tolist()}
     return Report(
         SAYS,
         TEXT,
@@ -77,7 +79,7 @@ def report(
         summary=[_summary(results), *_rmse_summary(results), _claims(results, fit)],
         pictures=pictures,
         rows=[row for cell, result in results.items() for row in _rows(cell, result)],
-        data={"sweep": sweep} if sweep else {},
+        data=data,
     )
 
 
@@ -111,7 +113,8 @@ def _heads(kinds: Iterable[str]) -> list[str]:
 
 def _share(result: Result, name: str, kind: str) -> Measured:
     """Scenes in which every part is assigned right, per cent, beside the paper's."""
-    figures = summary(np.array(result[name]["right"], bool), np.zeros(1))
+    right = np.array(result[name]["right"], bool)
+    figures = summary(right, np.zeros(len(right)))
     share, error = figures["assignment_accuracy"], figures["assignment_standard_error"]
     paper = FACES_ASSIGNMENT[name.split("-")[0]].get(kind)
     # The paper's share is of as many scenes, so that its own error is known.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +22,15 @@ from partwise.plotting.saving import Picture, save
 from partwise.plotting.style import PALETTE
 
 __all__ = [
+    "COLUMNS",
     "KINDS",
+    "label_of",
     "plot_factors",
     "plot_knee",
     "plot_model",
     "plot_samples",
     "plot_scenes",
+    "solved_scenes",
     "write_pictures",
 ]
 
@@ -46,9 +49,17 @@ COLUMNS = {"vi": "variational inference", "ransac": "RANSAC", "ransac-refit": "R
 
 
 def write_pictures(
-    out: Path, faces: Faces, seed: int = 0, fit: Fit | None = None, prefix: str = "faces"
+    out: Path,
+    faces: Faces,
+    seed: int = 0,
+    fit: Fit | None = None,
+    prefix: str = "faces",
+    scenes: Mapping[str, Sequence[Array]] | None = None,
 ) -> list[Picture]:
-    """All pictures of a source of faces, as PNG files in the folder ``out``."""
+    """All pictures of a source of faces, as PNG files in the folder ``out``.
+
+    ``scenes`` are the rows of the paper's figure; without, scenes are drawn and solved.
+    """
     named: list[tuple[str, Figure, str]] = [
         (
             "model",
@@ -58,7 +69,7 @@ def write_pictures(
         ),
         (
             "scenes",
-            plot_scenes(faces, seed),
+            plot_scenes(scenes or solved_scenes(faces, seed)),
             "Figure 5: scenes of 2, 3, 4 and 5 faces and of 3 occluded ones, and what each method "
             "makes of their parts.",
         ),
@@ -95,9 +106,20 @@ def plot_model(faces: Faces, seed: int = 0) -> Figure:
     return figure
 
 
-def plot_scenes(faces: Faces, seed: int = 0) -> Figure:
-    """The paper's figure: ground truth, VI and RANSAC on a scene of every kind; and with refit."""
-    rows, labels = [], []
+def plot_scenes(rows: Mapping[str, Sequence[Float[Array, "H W"]]]) -> Figure:
+    """The paper's figure: ground truth, VI and RANSAC, and with refit; a row a kind of scene."""
+    heads = ["ground truth", *COLUMNS.values()]
+    return _sheet(list(rows.values()), list(rows), heads, 2.2)
+
+
+def label_of(count: int, occluded: bool) -> str:
+    """What a row of the paper's figure is called."""
+    return f"{count} faces" + (", occluded" if occluded else "")
+
+
+def solved_scenes(faces: Faces, seed: int = 0) -> dict[str, list[Float[Array, "H W"]]]:
+    """The rows of the paper's figure, of a new scene of every kind."""
+    rows = {}
     for count, occluded in KINDS:
         drawn = draw_scenes(faces, count, 1, occluded, seed)
         model = faces.model.scene_model(count, occluded)
@@ -105,9 +127,8 @@ def plot_scenes(faces: Faces, seed: int = 0) -> Figure:
         for name in COLUMNS:
             found = solve(model, drawn.scenes, face_solver(name), seed)[0]
             row.append(render_explanation(faces.model, found))
-        rows.append(row)
-        labels.append(f"{count} faces" + (", occluded" if occluded else ""))
-    return _sheet(rows, labels, ["ground truth", *COLUMNS.values()], 2.2)
+        rows[label_of(count, occluded)] = row
+    return rows
 
 
 def plot_samples(faces: Faces, seed: int = 0, count: int = 8) -> Figure:
