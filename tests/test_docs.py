@@ -10,6 +10,7 @@ import shlex
 from pathlib import Path
 
 import matplotlib
+import matplotlib.pyplot as plt
 import pytest
 from typer.testing import CliRunner
 
@@ -54,7 +55,7 @@ def test_code_blocks_run(page, folder, capsys):
     names: dict = {}
     for block in blocks:
         exec(compile(block, str(page), "exec"), names)
-    matplotlib.pyplot.close("all")
+    plt.close("all")
     if page.name == "README.md":
         assert "square" in capsys.readouterr().out
 
