@@ -46,7 +46,7 @@ def plot_answer(
         ax.plot(*points.T, "o", color=UNKNOWN, markersize=7)
         owner = np.zeros(0, int)
     owner = np.asarray(owner)
-    for k in np.unique(owner):
+    for k in sorted(np.unique(owner), key=lambda k: (k < 0, k)):  # nothing last
         mine = points[owner == k]
         if k < 0:
             ax.plot(*mine.T, **UNCLAIMED, label=names.get(-1), zorder=2)
