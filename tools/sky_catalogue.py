@@ -1,7 +1,7 @@
 """The data files of ``partwise.sky``, from the npm package d3-celestial (BSD).
 
 npm pack d3-celestial@0.7.35 && tar xzf d3-celestial-0.7.35.tgz
-python tools/sky_catalogue.py package/data partwise/sky/data
+python tools/sky_catalogue.py package/data partwise/sky/data benchmarks/data
 """
 
 import csv
@@ -10,9 +10,12 @@ import sys
 from itertools import pairwise
 from pathlib import Path
 
+FAINTEST = 5.0
+"""For the benchmark: all stars that the naked eye sees well, in figures or not."""
 
-def main(source: Path, out: Path) -> None:
-    """Keep the stars that a figure runs through, and the figures."""
+
+def main(source: Path, out: Path, benchmarks: Path) -> None:
+    """Keep the stars that a figure runs through, the figures, and apart from them bright stars."""
     stars = {}  # position -> row: the lines name positions, and those of stars are the same numbers
     names = json.loads((source / "starnames.json").read_text())
     for feature in json.loads((source / "stars.8.json").read_text())["features"]:
@@ -24,6 +27,8 @@ def main(source: Path, out: Path) -> None:
         # Components of a double star at one place: the brighter one.
         if (ra, dec) not in stars or magnitude < stars[ra, dec][3]:
             stars[ra, dec] = row
+    bright = sorted(row[:4] for row in stars.values() if row[3] <= FAINTEST)
+    _write(benchmarks / "bright_stars.csv", "hip,ra,dec,magnitude", bright)
     titles = json.loads((source / "constellations.json").read_text())["features"]
     # Serpens is one constellation in two places.
     called = {f["id"]: _plain(f["properties"]["name"]) for f in titles[::-1]}
@@ -57,4 +62,4 @@ def _write(path: Path, header: str, rows: list) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(*map(Path, sys.argv[1:]))
