@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from partwise.faces import Faces, draw_scenes, face_solver
-from partwise.faces.canvas import pixels_at
+from partwise.faces.canvas import SIZE, pixels_at
 from partwise.faces.rendering import render_faces, render_truth
 from partwise.movies.film import best_trace, picture, thinned
 from partwise.plotting import plot_assignment, plot_trace
@@ -53,6 +53,7 @@ def face_frames(
         _show(left, truth, "parts of the scene")
         _mark_parts(left, scene.parts[:, :2], run, int(step))
         _show(right, _predicted(faces, run, int(step)), "what the model expects")
+        _mark_spread(right, run, int(step))
         figure.suptitle(f"update {step + 1} of {len(run)},  beta = {run.beta[step]:.3g}")
         below = plot_assignment(run.assignment[step], run.object, ax=figure.add_subplot(grid[1, 0]))
         below.set_title("R: which part is whose", fontsize=10, pad=8)
@@ -78,6 +79,17 @@ def _mark_parts(ax: Any, points: Array, run: Trace, step: int) -> None:
         sure = share[k] > SURE
         look = {"color": colour(k)} if sure else {"color": CLUTTER, "fillstyle": "none"}
         ax.plot(x, y, marker(k) if sure else "o", markersize=8, markeredgecolor="white", **look)
+
+
+def _mark_spread(ax: Any, run: Trace, step: int) -> None:
+    """Around every face a circle of two standard deviations: how sure its parts' places are."""
+    from matplotlib.patches import Circle
+
+    for k, precision in enumerate(run.pose_precision[step]):
+        variance = np.diag(np.linalg.inv(precision))[:2].mean() + run.noise[step] ** 2
+        radius = SIZE / 2 * 2 * np.sqrt(variance)
+        at = tuple(pixels_at(run.pose_mean[step, k, :2]))
+        ax.add_patch(Circle(at, radius, fill=False, color=colour(k), linewidth=1.6, clip_on=True))
 
 
 def _predicted(faces: Faces, run: Trace, step: int) -> Array:
