@@ -1,0 +1,1 @@
+"""Digits that are turned."""
