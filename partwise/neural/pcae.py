@@ -28,8 +28,15 @@ FEATURES, HIDDEN = 16, 32
 SMALLEST = 0.05
 """The least half side of a part, where the canvas is [-1, 1]."""
 
-DEVIATION = 0.25
+DEVIATION = 0.4
 """The standard deviation of a pixel's grey level, ink 1 on paper 0."""
+
+
+GAIN = 10.0
+"""Templates learn so much faster than the encoder: they are these numbers times what is learned."""
+
+DOT = 0.35
+"""The radius of the blurred dots with which templates start."""
 
 
 class Seen(NamedTuple):
@@ -75,7 +82,7 @@ class Encoder(eqx.Module):
     features: int = eqx.field(static=True)
 
     def __init__(self, parts: int, key: PRNGKeyArray):
-        head, *keys = jax.random.split(key, 1 + len(STRIDES))
+        head, place, *keys = jax.random.split(key, 2 + len(STRIDES))
         inputs = (1, *(CHANNELS,) * (len(STRIDES) - 1))
         self.layers = tuple(
             Convolution(i, CHANNELS, s, k) for i, s, k in zip(inputs, STRIDES, keys, strict=True)
@@ -83,7 +90,7 @@ class Encoder(eqx.Module):
         side = CANVAS
         for stride in STRIDES:
             side = (side - 3) // stride + 1
-        self.place = jnp.zeros((side, side, CHANNELS))
+        self.place = jax.random.normal(place, (side, side, CHANNELS))
         self.features = FEATURES
         self.head = eqx.nn.Linear(CHANNELS, parts * (6 + 1 + FEATURES + 1), key=head)
 
@@ -139,11 +146,19 @@ class Decoder(eqx.Module):
 
     def __init__(self, parts: int, key: PRNGKeyArray):
         one, two, three = jax.random.split(key, 3)
+        # Blurred dots, each a little different.
+        at = np.linspace(-1, 1, TEMPLATE) ** 2
+        dot = np.exp(-(at[:, None] + at[None]) / (2 * DOT**2))
         shape = (parts, TEMPLATE, TEMPLATE)
-        self.template = jax.random.normal(one, shape) * 0.5
-        self.alpha = jax.random.normal(two, shape) * 0.1
+        self.template = (4 * dot - 1.5 + 0.5 * jax.random.normal(one, shape)) / GAIN
+        self.alpha = (5 * dot - 2.5 + 0.5 * jax.random.normal(two, shape)) / GAIN
         self.background = jnp.zeros(())
         self.intensity = eqx.nn.MLP(FEATURES, 1, HIDDEN, depth=1, key=three)
+
+    @property
+    def ink(self) -> Float[Array, "K t t"]:
+        """The templates' grey levels."""
+        return jax.nn.sigmoid(GAIN * self.template)
 
     def __call__(
         self, seen: Seen, x: Float[Array, " w"], y: Float[Array, " h"]
@@ -154,8 +169,8 @@ class Decoder(eqx.Module):
         y0 = y[None, :, None] - seen.shift[:, 1, None, None]
         det = a * d - b * c
         u, v = (d * x0 - b * y0) / det, (a * y0 - c * x0) / det
-        grey = _bilinear(jax.nn.sigmoid(self.template), u, v)
-        weight = _bilinear(jnp.exp(self.alpha), u, v)
+        grey = _bilinear(self.ink, u, v)
+        weight = _bilinear(jnp.exp(GAIN * self.alpha), u, v)
         strength = jax.nn.sigmoid(jax.vmap(self.intensity)(seen.features)[:, 0] + 2)
         there = jax.nn.sigmoid(seen.presence)
         return Rendered(

@@ -21,7 +21,7 @@ from partwise.neural.training import Task
 
 __all__ = ["export", "load", "loss", "task"]
 
-BATCH = 128
+BATCH = 32
 
 SHIFT = 6.0
 """Pixels by which pictures are moved, at most, along each axis."""
@@ -98,7 +98,7 @@ def _parts(model: Pcae, seen: Seen) -> Float[Array, "K i"]:
     Of these only the features learn from it: parts are there to explain pixels.
     """
     absent = jax.nn.sigmoid(-seen.presence)[:, None]
-    template = jax.nn.sigmoid(model.decoder.template).reshape(len(absent), -1)
+    template = model.decoder.ink.reshape(len(absent), -1)
     fixed = jax.lax.stop_gradient((_pose(seen), absent, template))
     return jnp.concatenate([*fixed, seen.features], 1)
 
