@@ -1,9 +1,10 @@
-"""Parts that turn with the picture: ends, junctions and corners of a digit's strokes.
+"""Parts that turn with the picture: ends, corners and junctions of a digit's strokes.
 
-The picture is enlarged (smoothly, so that its grid is forgotten), thinned to lines, and the lines
-are read as a graph. A part has a position, a kind, and a direction with a size: an end points along
-its stroke, outwards, as far as the stroke goes on inwards. Whatever is measured is a length or a
-direction in the picture, so all of it turns with the picture, up to the grid.
+The picture is enlarged and blurred, so that its grid is forgotten, and thinned to lines. Around a
+point of the lines, at a given distance *along* them, there are so many further points: one around
+an end, three or more around a junction, two else; and where these two do not lie opposite each
+other, the point is a corner. Everything is lengths and angles in the picture, so it turns with the
+picture, up to what is left of the grid. The distance is a share of the digit's size.
 """
 
 from __future__ import annotations
@@ -11,10 +12,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
-from scipy.ndimage import distance_transform_edt, gaussian_filter, label, zoom
+from jaxtyping import Float, Int
+from scipy.ndimage import gaussian_filter, zoom
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components, dijkstra
 
 from partwise._checks import InputError
+from partwise.scenes import Scene
 
 __all__ = ["KINDS", "Strokes", "strokes"]
 
@@ -23,40 +27,106 @@ Array = np.ndarray
 KINDS = ("corner", "end", "junction")
 
 FINER = 4
-"""Pixels of the enlarged picture for each of the picture's."""
+"""Points along a pixel's side in the enlarged picture."""
 
-BLUR = 0.8
-"""Standard deviation, in pixels of the picture, of the blur before it is thinned."""
+BLUR = 0.65
+"""Standard deviation of the blur, in pixels of the picture."""
 
-INK = 0.35
-"""What is darker, of the darkest, is ink."""
+INK = 0.4
+"""What is darker than this share of the darkest is ink."""
 
-SPUR = 1.5
-"""Branches with a free end that are shorter than so many half widths of the stroke are its edge."""
+REACH = 0.35
+"""How far around a point is looked, as a share of the root mean square radius of the ink."""
 
 BEND = np.deg2rad(50)
-"""A line that turns by more has a corner."""
+"""A line that turns by more is a corner."""
 
 
 class Strokes(NamedTuple):
-    """The parts of one picture, in pixels of it: x to the right, y down."""
+    """The parts of one picture, in its pixels: x to the right, y down, 0 its middle.
+
+    ``arm`` points from a part to the mean of the points around it: from an end into its stroke,
+    from a corner between its legs. It is as long as the part is one-sided.
+    """
 
     position: Float[Array, "n 2"]
+    arm: Float[Array, "n 2"]
     kind: tuple[str, ...]
-    lines: list[Float[Array, "m 2"]]
+
+    def scene(self) -> Scene:
+        """The parts for inference: positions, sizes and orientations, types."""
+        turning = self.arm * (1.0, -1.0)  # orientations run clockwise (partwise.poses)
+        return Scene(np.concatenate([self.position, turning], 1), self.kind)
 
 
 def strokes(picture: Float[Array, "h w"]) -> Strokes:
-    """The ends, junctions and corners of the strokes of a picture, ink 1 on paper 0."""
+    """The ends, corners and junctions of the strokes of a picture, ink 1 on paper 0."""
     from skimage.morphology import skeletonize
 
-    big = gaussian_filter(zoom(picture, FINER, order=1, grid_mode=True, mode="grid-constant"), BLUR * FINER)
+    big = zoom(picture, FINER, order=1, mode="grid-constant", grid_mode=True)
+    big = gaussian_filter(big, BLUR * FINER)
     ink = big > INK * big.max()
-    labels, count = label(ink)
-    if count > 1:
-        sizes = np.bincount(labels.ravel())[1:]
-        ink = np.isin(labels, 1 + np.flatnonzero(sizes >= 0.1 * sizes.max()))
-    width = distance_transform_edt(ink)
-    graph = Graph(skeletonize(ink), width)
-    graph.prune()
-    return graph.parts()
+    at = np.argwhere(skeletonize(ink))[:, ::-1] / FINER  # x, y
+    at = at + (0.5 / FINER - np.array(picture.shape)[::-1] / 2)
+    y, x = np.nonzero(ink)
+    reach = REACH * np.hypot(x.std(), y.std()) / FINER
+    edges = _edges(at)
+    graph = _graph(at, edges)
+    near = dijkstra(graph, directed=False, limit=2 * reach + 2) <= reach
+    # An edge whose ends lie on either side of the distance is where a line passes it.
+    crossing = near[:, edges[:, 0]] != near[:, edges[:, 1]]
+    ways = crossing.sum(1)
+    middle = at[edges].mean(1)
+    arm = (crossing @ middle) / np.maximum(ways, 1)[:, None] - at
+    turn = _turn(at, middle, crossing, ways)
+    degree = np.bincount(edges.ravel(), minlength=len(at))
+    found = [(n, "end") for n in np.flatnonzero((ways == 1) & (degree == 1))]
+    for kind, here, best in (
+        ("junction", ways > 2, -np.hypot(*arm.T)),
+        ("corner", (ways == 2) & (turn > BEND), turn),
+    ):
+        found += [(n, kind) for n in _peaks(here, best, edges, at, reach)]
+    index = np.array([n for n, _ in found], int)
+    return Strokes(at[index], arm[index], tuple(kind for _, kind in found))
+
+
+def _edges(at: Float[Array, "n 2"]) -> Int[Array, "e 2"]:
+    """Neighbours on the lines; diagonal ones only where there is no way around the corner."""
+    cell = np.rint((at - at.min(0)) * FINER).astype(int) + 1
+    index = np.full(cell.max(0) + 2, -1)
+    index[tuple(cell.T)] = np.arange(len(at))
+    out = []
+    for dx, dy in ((1, 0), (0, 1), (1, 1), (1, -1)):
+        other = index[cell[:, 0] + dx, cell[:, 1] + dy]
+        good = other >= 0
+        if dx and dy:
+            good &= index[cell[:, 0] + dx, cell[:, 1]] < 0
+            good &= index[cell[:, 0], cell[:, 1] + dy] < 0
+        out.append(np.stack([np.flatnonzero(good), other[good]], 1))
+    return np.concatenate(out)
+
+
+def _graph(at: Float[Array, "n 2"], edges: Int[Array, "e 2"]) -> coo_array:
+    length = np.linalg.norm(at[edges[:, 0]] - at[edges[:, 1]], axis=1)
+    return coo_array((length, edges.T), (len(at), len(at))).tocsr()
+
+
+def _turn(at, middle, crossing, ways) -> Float[Array, " n"]:
+    """By how much the line turns at each point around which there are two."""
+    turn = np.zeros(len(at))
+    two = np.flatnonzero(ways == 2)
+    around = middle[np.nonzero(crossing[two])[1].reshape(-1, 2)] - at[two, None]
+    one, other = around[:, 0] @ [1, 1j], around[:, 1] @ [1, 1j]
+    turn[two] = np.pi - np.abs(np.angle(one * np.conj(other)))
+    return turn
+
+
+def _peaks(here, best, edges, at, reach: float) -> list[int]:
+    """Of each connected set of points, the best one; of such that are close, too."""
+    inside = here[edges].all(1)
+    parts = connected_components(_graph(at, edges[inside]), directed=False)[1]
+    chosen: list[int] = []
+    for n in sorted(np.flatnonzero(here), key=lambda n: -best[n]):
+        if all(parts[n] != parts[m] and np.hypot(*(at[n] - at[m])) > reach for m in chosen):
+            chosen.append(int(n))
+    return chosen
