@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,7 +12,7 @@ from partwise.cli import options
 from partwise.cli.app import app, plain_errors
 from partwise.cli.output import progress_bar
 
-__all__ = ["ccae"]
+__all__ = ["ccae", "pcae"]
 
 train = typer.Typer(
     help="Train a network. What is done is on disk; the same call goes on where it stopped.",
@@ -37,12 +38,37 @@ def ccae(
     log.csv, and the checkpoint from which an interrupted run goes on.
     """
     from partwise.neural.ccae_training import export, task
+
+    _train(f"ccae, noise {noise:g}", task(noise), export, steps, seed, out)
+
+
+@train.command()
+@plain_errors
+def pcae(
+    out: OutOption,
+    steps: Annotated[int, typer.Option(help="Batches of 32 pictures.", min=1)] = 12_000,
+    seed: options.SeedOption = 0,
+) -> None:
+    """The part capsule autoencoder (App. D), on MNIST's fours, turned and moved afresh every time.
+
+    The folder gets weights.safetensors, log.csv, and the checkpoint from which an interrupted run
+    goes on.
+    """
+    from partwise.neural.pcae_training import export, task
+
+    _train("pcae", task(), export, steps, seed, out)
+
+
+def _train(
+    title: str, task: Any, export: Callable[..., None], steps: int, seed: int, out: Path
+) -> None:
+    """Train, under a progress bar, and write the weights."""
     from partwise.neural.training import train as run
 
     options.cache_compilations()
-    with progress_bar(f"ccae, noise {noise:g}", steps) as progress:
-        trained = run(made := task(noise), steps, seed, out, progress)
+    with progress_bar(title, steps) as progress:
+        trained = run(task, steps, seed, out, progress)
     weights = out / "weights.safetensors"
     done = {"steps": steps, "seed": seed, "seconds": round(trained.seconds)}
-    export(trained.model, {**made.options, **done}, weights)
+    export(trained.model, {**task.options, **done}, weights)
     typer.echo(f"{steps} steps in {trained.seconds / 60:.1f} min; weights in {weights}", err=True)

@@ -17,7 +17,6 @@ from scipy.ndimage import gaussian_filter, zoom
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components, dijkstra
 
-from partwise._checks import InputError
 from partwise.scenes import Scene
 
 __all__ = ["KINDS", "Strokes", "strokes"]

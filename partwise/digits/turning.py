@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
 from jax.scipy.ndimage import map_coordinates
+from jaxtyping import Array, Float
 
 __all__ = ["on_canvas"]
 

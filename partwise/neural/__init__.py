@@ -1,7 +1,8 @@
 """Networks of the paper's comparisons, in Equinox, and their training with Optax.
 
 ``set_transformer``: the layers; ``sparsity``: losses that networks share; ``ccae``: the
-constellation capsule autoencoder; ``training``: legs, checkpoints and logs for every network;
+constellation capsule autoencoder; ``pcae``, ``object_capsule``: the part capsule autoencoder;
+``training``: legs, checkpoints and logs for every network;
 ``storing``: safetensors; ``shipped``: trained weights that come with the library.
 """
 

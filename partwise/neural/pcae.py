@@ -18,7 +18,6 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from partwise.neural.object_capsule import ObjectCapsule
 
-
 __all__ = ["CANVAS", "PARTS", "TEMPLATE", "Pcae", "Rendered", "Seen", "mixture", "pixels"]
 
 CANVAS, TEMPLATE, PARTS = 40, 11, 24
@@ -129,6 +128,13 @@ class Rendered(NamedTuple):
     grey: Float[Array, "K h w"]
     background: Float[Array, ""]
 
+    def likelihood(self, picture: Float[Array, "h w"]) -> Float[Array, "K1 h w"]:
+        """How well each part explains each pixel, weight and grey level; last the background."""
+        # Grey levels differ by at most 1, so nothing vanishes that would need a log-sum-exp.
+        near = self.weight * jnp.exp(-0.5 * ((picture - self.grey) / DEVIATION) ** 2)
+        empty = self.background * jnp.exp(-0.5 * (picture / DEVIATION) ** 2)
+        return jnp.concatenate([near, empty[None]])
+
     @property
     def mean(self) -> Float[Array, "h w"]:
         """The picture that is expected, the reconstruction."""
@@ -160,9 +166,7 @@ class Decoder(eqx.Module):
         """The templates' grey levels."""
         return jax.nn.sigmoid(GAIN * self.template)
 
-    def __call__(
-        self, seen: Seen, x: Float[Array, " w"], y: Float[Array, " h"]
-    ) -> Rendered:
+    def __call__(self, seen: Seen, x: Float[Array, " w"], y: Float[Array, " h"]) -> Rendered:
         """The parts at the pixels of columns ``x`` and rows ``y``."""
         a, b, c, d = (seen.turn[:, i, j, None, None] for i in (0, 1) for j in (0, 1))
         x0 = x[None, None, :] - seen.shift[:, 0, None, None]
@@ -185,8 +189,7 @@ def _bilinear(
 ) -> Float[Array, "K h w"]:
     """Each picture, which fills [-1, 1] x [-1, 1] and is 0 around it, at its points (u, v)."""
     side = picture.shape[-1]
-    inside = lambda at: jnp.clip((at + 1) * side / 2 + 0.5, 0, side + 1 - 1e-4)
-    u, v = inside(u), inside(v)
+    u, v = (jnp.clip((at + 1) * side / 2 + 0.5, 0, side + 1 - 1e-4) for at in (u, v))
     left, top = jnp.floor(u), jnp.floor(v)
     right, bottom = u - left, v - top
     flat = jnp.pad(picture, ((0, 0), (1, 1), (1, 1))).reshape(-1)
@@ -200,12 +203,9 @@ def _bilinear(
 
 def mixture(rendered: Rendered, picture: Float[Array, "h w"]) -> Float[Array, "h w"]:
     """The log density of every pixel under the mixture of parts and background."""
-    # Grey levels differ by at most 1, so nothing vanishes that would need a log-sum-exp.
-    near = rendered.weight * jnp.exp(-0.5 * ((picture - rendered.grey) / DEVIATION) ** 2)
-    empty = rendered.background * jnp.exp(-0.5 * (picture / DEVIATION) ** 2)
     total = rendered.weight.sum(0) + rendered.background
     norm = np.log(DEVIATION) + 0.5 * np.log(2 * np.pi)
-    return jnp.log(near.sum(0) + empty) - jnp.log(total) - norm
+    return jnp.log(rendered.likelihood(picture).sum(0)) - jnp.log(total) - norm
 
 
 def pixels() -> Float[np.ndarray, " S"]:

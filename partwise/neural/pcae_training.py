@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from partwise.digits.mnist import load_digits
 from partwise.digits.turning import on_canvas
@@ -68,10 +68,9 @@ def _terms(
     noise = jax.random.uniform(one, seen.presence.shape, minval=-NOISE / 2, maxval=NOISE / 2)
     seen = seen._replace(presence=seen.presence + noise)
     # A grid of a quarter of the pixels, another one every time: a quarter of the work.
-    first = jax.random.randint(two, (2,), 0, EVERY)
-    blocks = lambda rows: jnp.asarray(rows).reshape(-1, EVERY, *rows.shape[1:])
-    x, y = blocks(pixels())[:, first[1]], blocks(pixels())[:, first[0]]
-    some = blocks(blocks(picture)[:, first[0]].T)[:, first[1]].T
+    row, column = jax.random.randint(two, (2,), 0, EVERY)
+    x, y = _every(jnp.asarray(pixels()), column), _every(jnp.asarray(pixels()), row)
+    some = _every(_every(picture, row).T, column).T
     rendered = model.decoder(seen, x, y)
     error = (rendered.mean - some) ** 2
     votes = model.object(_parts(model, seen))
@@ -85,6 +84,11 @@ def _terms(
         "presence": jax.nn.sigmoid(seen.presence).mean(),
     }
     return terms, jax.nn.sigmoid(capsule)
+
+
+def _every(rows: Float[Array, "n *r"], first: Int[Array, ""]) -> Float[Array, "m *r"]:
+    """Every second row from ``first`` on."""
+    return rows.reshape(-1, EVERY, *rows.shape[1:])[:, first]
 
 
 def _pose(seen: Seen) -> Float[Array, "K 6"]:
@@ -104,13 +108,14 @@ def _parts(model: Pcae, seen: Seen) -> Float[Array, "K i"]:
 
 
 def _optimiser(steps: int) -> optax.GradientTransformation:
+    """Adam, a cosine down to a hundredth: a small part of the steps that RMSProp would take."""
     rate = optax.warmup_cosine_decay_schedule(
         0.0, LEARNING_RATE, min(WARM_UP, steps // 2), steps, LEARNING_RATE / 100
     )
     return optax.chain(optax.clip_by_global_norm(100.0), optax.adam(rate, b2=0.99))
 
 
-def task(parts: int = PARTS) -> Task:
+def task() -> Task:
     """PCAE on the training pictures of a 4, turned and moved afresh for every batch."""
     digits = load_digits(4).train
 
@@ -122,12 +127,12 @@ def task(parts: int = PARTS) -> Task:
 
     options: dict[str, Any] = {
         "network": "pcae",
-        "parts": parts,
+        "parts": PARTS,
         "batch": BATCH,
         "deviation": DEVIATION,
         "learning_rate": LEARNING_RATE,
     }
-    return Task(options, partial(Pcae, parts=parts), batch, loss, _optimiser)
+    return Task(options, Pcae, batch, loss, _optimiser)
 
 
 def export(net: Pcae, options: dict[str, Any], path: Path) -> None:

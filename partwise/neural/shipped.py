@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["FOLDER", "ccae_weights"]
+__all__ = ["FOLDER", "ccae_weights", "pcae_weights"]
 
 FOLDER = Path(__file__).parent / "weights"
 
@@ -15,3 +15,9 @@ def ccae_weights() -> dict[float, Path]:
     return {
         float(p.stem.removeprefix(stem)): p for p in sorted(FOLDER.glob(f"{stem}*.safetensors"))
     }
+
+
+def pcae_weights() -> dict[int, Path]:
+    """Every PCAE that is shipped, by the seed of its training."""
+    stem = "pcae-seed"
+    return {int(p.stem.removeprefix(stem)): p for p in sorted(FOLDER.glob(f"{stem}*.safetensors"))}
