@@ -9,10 +9,11 @@ picture, up to what is left of the grid. The distance is a share of the digit's 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy.ndimage import gaussian_filter, zoom
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components, dijkstra
@@ -37,6 +38,7 @@ INK = 0.4
 REACH = 0.35
 """How far around a point is looked, as a share of the root mean square radius of the ink."""
 
+AROUND, MEAN = 0.5, 1.0
 BEND = np.deg2rad(50)
 """A line that turns by more is a corner."""
 
@@ -79,14 +81,17 @@ def strokes(picture: Float[Array, "h w"]) -> Strokes:
     arm = (crossing @ middle) / np.maximum(ways, 1)[:, None] - at
     turn = _turn(at, middle, crossing, ways)
     degree = np.bincount(edges.ravel(), minlength=len(at))
-    found = [(n, "end") for n in np.flatnonzero((ways == 1) & (degree == 1))]
+    found = []
     for kind, here, best in (
-        ("junction", ways > 2, -np.hypot(*arm.T)),
         ("corner", (ways == 2) & (turn > BEND), turn),
+        ("end", (ways == 1) & (degree == 1), np.zeros(len(at))),
+        ("junction", ways > 2, -np.hypot(*arm.T)),
     ):
-        found += [(n, kind) for n in _peaks(here, best, edges, at, reach)]
-    index = np.array([n for n, _ in found], int)
-    return Strokes(at[index], arm[index], tuple(kind for _, kind in found))
+        for some in _gathered(here, best, edges, at, reach):
+            w = some * (np.maximum(best - MEAN * BEND, 1e-9) if kind == "corner" else 1.0)
+            found.append((np.average(at, 0, w), np.average(arm, 0, w), kind))
+    position, arms, kinds = zip(*found, strict=True) if found else ((), (), ())
+    return Strokes(np.reshape(position, (-1, 2)), np.reshape(arms, (-1, 2)), kinds)
 
 
 def _edges(at: Float[Array, "n 2"]) -> Int[Array, "e 2"]:
@@ -120,12 +125,13 @@ def _turn(at, middle, crossing, ways) -> Float[Array, " n"]:
     return turn
 
 
-def _peaks(here, best, edges, at, reach: float) -> list[int]:
-    """Of each connected set of points, the best one; of such that are close, too."""
+def _gathered(here, best, edges, at, reach: float) -> Iterator[Bool[Array, " n"]]:
+    """Connected points ``here``, those around the best one; of such that are close one only."""
     inside = here[edges].all(1)
     parts = connected_components(_graph(at, edges[inside]), directed=False)[1]
     chosen: list[int] = []
     for n in sorted(np.flatnonzero(here), key=lambda n: -best[n]):
         if all(parts[n] != parts[m] and np.hypot(*(at[n] - at[m])) > reach for m in chosen):
             chosen.append(int(n))
-    return chosen
+            close = np.hypot(*(at - at[n]).T) <= AROUND * reach
+            yield here & close & (parts == parts[n])
