@@ -43,5 +43,5 @@ def draw_picture(ax: Any, picture: Array, edge: Any = None) -> None:
     ax.set_xticks([])
     ax.set_yticks([])
     for side in ax.spines.values():
-        side.set_color(edge or "0.85")
+        side.set_color("0.85" if edge is None else edge)
         side.set_linewidth(2.5 if edge is not None else 0.8)
