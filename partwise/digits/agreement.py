@@ -12,8 +12,9 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Bool, Float, Int
 
+from partwise._types import Array
 from partwise.digits.turning import on_canvas
 
 __all__ = ["INK", "agreement", "kappa", "turned"]

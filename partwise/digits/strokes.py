@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.ndimage import gaussian_filter, zoom
-from scipy.sparse import coo_array
+from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components, dijkstra
 
 from partwise.scenes import Scene
@@ -41,8 +41,8 @@ REACH = 0.35
 AROUND = 1.0
 """A part lies in the mean of the points that qualify, as far as that around the best."""
 
-BEND, BACK = np.deg2rad(50), np.deg2rad(140)
-"""A line that turns by more is a corner; by still more, two lines that part at a junction."""
+BEND = np.deg2rad(50)
+"""A line that turns by more is a corner."""
 
 
 class Strokes(NamedTuple):
@@ -85,11 +85,14 @@ def strokes(picture: Float[Array, "h w"]) -> Strokes:
     arm = (crossing @ middle) / np.maximum(ways, 1)[:, None] - at
     turn = _turn(at, middle, crossing, ways)
     degree = np.bincount(edges.ravel(), minlength=len(at))
+    # Lines part at knots only; elsewhere a third way is the tip of a spur. Near a knot lines look
+    # bent.
+    knot = (ways > 2) & (degree > 2)
     found = []
     for kind, here, best in (
-        ("corner", (ways == 2) & (turn > BEND) & (turn < BACK), turn),
+        ("corner", (ways == 2) & (turn > BEND) & ~near[:, knot].any(1), turn),
         ("end", (ways == 1) & (degree == 1), np.zeros(len(at))),
-        ("junction", ways > 2, -np.hypot(*arm.T)),
+        ("junction", knot, -np.hypot(*arm.T)),
     ):
         for some in _gathered(here, best, edges, at, reach):
             w = some * (np.maximum(best - BEND, 1e-9) if kind == "corner" else 1.0)
@@ -114,7 +117,7 @@ def _edges(at: Float[Array, "n 2"]) -> Int[Array, "e 2"]:
     return np.concatenate(out)
 
 
-def _graph(at: Float[Array, "n 2"], edges: Int[Array, "e 2"]) -> coo_array:
+def _graph(at: Float[Array, "n 2"], edges: Int[Array, "e 2"]) -> csr_array:
     length = np.linalg.norm(at[edges[:, 0]] - at[edges[:, 1]], axis=1)
     return coo_array((length, edges.T), (len(at), len(at))).tocsr()
 
@@ -130,12 +133,11 @@ def _turn(at, middle, crossing, ways) -> Float[Array, " n"]:
 
 
 def _gathered(here, best, edges, at, reach: float) -> Iterator[Bool[Array, " n"]]:
-    """Connected points ``here``, those around the best one; of such that are close one only."""
+    """Points ``here``, those around the best one; of such that are connected or close one only."""
     inside = here[edges].all(1)
     parts = connected_components(_graph(at, edges[inside]), directed=False)[1]
     chosen: list[int] = []
     for n in sorted(np.flatnonzero(here), key=lambda n: -best[n]):
         if all(parts[n] != parts[m] and np.hypot(*(at[n] - at[m])) > reach for m in chosen):
             chosen.append(int(n))
-            close = np.hypot(*(at - at[n]).T) <= AROUND * reach
-            yield here & close & (parts == parts[n])
+            yield here & (np.hypot(*(at - at[n]).T) <= AROUND * reach)

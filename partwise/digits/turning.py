@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 from jax.scipy.ndimage import map_coordinates
-from jaxtyping import Array, Float
+from jaxtyping import Float
+
+from partwise._types import Array
 
 __all__ = ["on_canvas"]
 

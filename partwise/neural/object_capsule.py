@@ -13,8 +13,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Float, PRNGKeyArray
 
+from partwise._types import Array
 from partwise.neural.set_transformer import SetTransformer
 
 __all__ = ["ObjectCapsule", "PartVotes"]

@@ -14,8 +14,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Float, PRNGKeyArray
 
+from partwise._types import Array
 from partwise.neural.object_capsule import ObjectCapsule
 
 __all__ = ["CANVAS", "PARTS", "TEMPLATE", "Pcae", "Rendered", "Seen", "mixture", "pixels"]
@@ -100,7 +101,7 @@ class Encoder(eqx.Module):
             x = layer(x)
         x = (x + self.place).reshape(-1, CHANNELS)
         # Linear: the mean of what it says everywhere, under the mask, is what it says of the mean.
-        said = x @ self.head.weight.T + self.head.bias
+        said = jax.vmap(self.head)(jnp.asarray(x))
         said = said.reshape(len(x), -1, 6 + 1 + self.features + 1)
         mask = jax.nn.softmax(said[..., -1], 0)
         said = (mask[..., None] * said[..., :-1]).sum(0)
@@ -180,7 +181,7 @@ class Decoder(eqx.Module):
         u, v = (d * x0 - b * y0) / det, (a * y0 - c * x0) / det
         grey = _bilinear(self.ink, u, v)
         weight = _bilinear(self.opacity, u, v)
-        strength = jax.nn.sigmoid(jax.vmap(self.intensity)(seen.features)[:, 0] + 2)
+        strength = jax.nn.sigmoid(jax.vmap(self.intensity)(jnp.asarray(seen.features))[:, 0] + 2)
         there = jax.nn.sigmoid(seen.presence)
         return Rendered(
             weight * there[:, None, None],

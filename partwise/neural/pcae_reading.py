@@ -7,8 +7,9 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from partwise._types import Array
 from partwise.digits.agreement import agreement, turned
 from partwise.digits.turning import on_canvas
 from partwise.neural.pcae import CANVAS, Pcae

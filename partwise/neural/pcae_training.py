@@ -10,8 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Float, Int, PRNGKeyArray
 
+from partwise._types import Array
 from partwise.digits.mnist import load_digits
 from partwise.digits.turning import on_canvas
 from partwise.neural.pcae import CANVAS, DEVIATION, PARTS, Pcae, Seen, mixture, pixels
@@ -44,9 +45,10 @@ def loss(
     angle: Float[Array, " B"],
     shift: Float[Array, "B 2"],
     key: PRNGKeyArray,
-) -> tuple[Float[Array, ""], dict[str, Float[Array, ""]]]:
+) -> tuple[Float[jax.Array, ""], dict[str, Float[jax.Array, ""]]]:
     """The loss of a batch, and its terms before they are weighed."""
     keys = jax.random.split(key, len(digit))
+    terms: Any
     terms, there = jax.vmap(partial(_terms, model))(digit, angle, shift, keys)
     terms = jax.tree.map(jnp.mean, terms)
     within, between = prior_sparsity(there[:, None], 1.0, 1.0)

@@ -170,7 +170,7 @@ class Rotation(Experiment[Cell]):
         angles = np.arange(0, 360, EVERY)
         odds = []
         for angle in angles:
-            seen = [strokes(_turned(p, [angle])[0]).scene() for p in pictures]
+            seen = [strokes(_turned(p, [float(angle)])[0]).scene() for p in pictures]
             found = matching.find(seen)
             evidence = np.maximum(np.stack([f.evidence for f in found]), -1e4)
             mine = np.logaddexp.reduce(evidence[:, digits == FOUR], 1)
