@@ -56,7 +56,7 @@ class CodedParts:
     """Part images and their codes. The digits of a face's number are a group and five people."""
 
     parts: PartImages
-    codes: tuple[Float[Array, "G I c"], ...]
+    codes: tuple[Float[Array, "G I _"], ...]
 
     def chosen(self, faces: Int[Array, " n"]) -> Int[Array, "n N1"]:
         """The group of every face, and the person of each of its parts."""
