@@ -18,7 +18,8 @@ __all__ = ["check_movie_path", "write_movie"]
 
 Array = np.ndarray
 
-COLOURS = 96
+GREYS = 24
+COLOURS = 96 + GREYS
 """Of a GIF: enough for a few objects, their mixtures and tints; the file is a third as large."""
 
 
@@ -64,8 +65,12 @@ def write_movie(
 def _write_gif(path: Path, frames: list[Array], per_second: int, hold: float) -> None:
     from PIL import Image
 
-    # One palette for all frames, of the first, middle and last: no flicker.
-    sample = np.concatenate([frames[i] for i in (0, len(frames) // 2, -1)])
+    # One palette for all frames, of the first, middle and last: no flicker. And a ramp of greys, or
+    # those of R, which are few pixels, would turn brown and green.
+    height, width, _ = frames[0].shape
+    greys = np.linspace(0, 255, GREYS)[np.arange(width) * GREYS // width]
+    ramp = np.tile(greys[None, :, None], (height // 6, 1, 3)).astype(np.uint8)
+    sample = np.concatenate([ramp, *(frames[i] for i in (0, len(frames) // 2, -1))])
     palette = Image.fromarray(sample).quantize(COLOURS)
     none = Image.Dither.NONE
     images = [Image.fromarray(f).quantize(palette=palette, dither=none) for f in frames]
