@@ -77,8 +77,7 @@ def solve(
     looks = model.templates[0].appearance
     appearance = None if looks is None else np.zeros((*shape, looks.factors))
     rows = object_rows(model)
-    for problem in problems(model, batch):
-        solution = solver.solve(problem, seed)
+    for problem, solution in _solved(solver, problems(model, batch), seed):
         index = problem.index
         geometry = solution.pose[..., : model.pose.dim]
         # Points that coincide are no object, however well they fit one of no size.
@@ -116,6 +115,15 @@ def solve(
         appearance,
         claims,
     )
+
+
+def _solved(solver: Solver, scenes: list[Problem], seed: int):
+    """Problems and solutions; a solver that divides all scenes among threads gets all at once."""
+    if hasattr(solver, "solve_many"):
+        yield from zip(scenes, solver.solve_many(scenes, seed), strict=True)  # pyright: ignore
+        return
+    for problem in scenes:
+        yield problem, solver.solve(problem, seed)
 
 
 def object_rows(model: Model) -> Array:
