@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from partwise.solvers.auto import Auto
     from partwise.solvers.ccae import Ccae
     from partwise.solvers.exact import Exact
+    from partwise.solvers.hashing import Hashing
     from partwise.solvers.packing import Packing
     from partwise.solvers.ransac import Ransac
     from partwise.solvers.trace import Trace, trace
@@ -63,6 +64,7 @@ _HOMES = {
     "partwise.solvers.auto": ("Auto",),
     "partwise.solvers.ccae": ("Ccae",),
     "partwise.solvers.exact": ("Exact",),
+    "partwise.solvers.hashing": ("Hashing",),
     "partwise.solvers.packing": ("Packing",),
     "partwise.solvers.ransac": ("Ransac",),
     "partwise.solvers.trace": ("Trace", "trace"),
@@ -81,6 +83,7 @@ __all__ = [
     "Exact",
     "Explanation",
     "Explanations",
+    "Hashing",
     "InputError",
     "LabelledScenes",
     "Learned",

@@ -14,6 +14,7 @@ SOLVERS = {
     "ransac": pw.Ransac(),
     "exact": pw.Exact(),
     "packing": pw.Packing(),
+    "hashing": pw.Hashing(),
     "auto": pw.Auto(),
 }
 RANDOM = ("ds", "gmm")
@@ -139,7 +140,7 @@ def test_odd_scenes_have_answers_that_make_sense(name, points):
         assert len(set(o.points.tolist())) == len(o.points) > 0
 
 
-@pytest.mark.parametrize("name", ["ds", "gmm", "ransac", "packing", "auto"])
+@pytest.mark.parametrize("name", ["ds", "gmm", "ransac", "packing", "hashing", "auto"])
 def test_more_points_than_parts(name):
     points = np.random.default_rng(0).normal(size=(7, 2))
     found = pw.infer(pw.Model([pw.shapes.square()]), points, SOLVERS[name])

@@ -17,7 +17,7 @@ ScenesArgument = Annotated[
 LabelledArgument = Annotated[
     Path, typer.Argument(metavar="SCENES.npz", help="Labelled scenes: points, present, object_id.")
 ]
-SolverOption = Annotated[str, typer.Option(help="auto, ds, gmm, ransac, exact or ccae.")]
+SolverOption = Annotated[str, typer.Option(help="auto, ds, gmm, ransac, hashing, exact or ccae.")]
 RestartsOption = Annotated[
     int | None, typer.Option(help="Random starts of ds and gmm.  [default: 5]", min=1)
 ]

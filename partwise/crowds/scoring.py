@@ -5,7 +5,10 @@ A detection is *right* where it is one of the scene's objects:
 - its template is (or one with the very same parts),
 - its pose is: it puts the template's parts within 0.1 of the object's size (scale times
   ``Template.radius``, root mean square over all parts, visible or not) of where they truly are,
-- at least 80 % of the object's visible parts are matched with the right points.
+- at least 80 % of the object's visible parts are among the points that it claims.
+
+Which of two parts is which is left to the pose: templates of random points have parts that nearly
+coincide, and no one can tell those apart. ``score_crowd(..., labels=True)`` asks for it, too.
 
 No object counts twice. A detection is *made* where its probability is at least one half; precision,
 recall and F1 are of those. Calibration looks at all detections that a solver reports, the unlikely
@@ -113,8 +116,11 @@ class CrowdScore:
         return float((np.abs(sure - right) * count).sum() / max(count.sum(), 1))
 
 
-def score_crowd(truth: Sample, found: Explanations) -> CrowdScore:
-    """Compare detections with the truth of simulated crowds."""
+def score_crowd(truth: Sample, found: Explanations, labels: bool = False) -> CrowdScore:
+    """Compare detections with the truth of simulated crowds.
+
+    With ``labels``, a visible part counts only if it is matched with its own point.
+    """
     if len(truth.scenes) != len(found):
         raise InputError(
             f"explanations of {len(found)} scenes for {len(truth.scenes)} with a truth; explain "
@@ -128,7 +134,9 @@ def score_crowd(truth: Sample, found: Explanations) -> CrowdScore:
         # The surest first: of two detections of one object, the other is wrong.
         for k in np.argsort(-found.probability[i], kind="stable")[: found.found[i].sum()]:
             sure = float(found.probability[i, k])
-            match = _match(model, same, truth, i, found, int(k), [o for o in left if not left[o]])
+            match = _match(
+                model, same, truth, i, found, int(k), [o for o in left if not left[o]], labels
+            )
             if match is not None and sure >= MADE:
                 left[match] = True
             probability.append(sure)
@@ -154,7 +162,9 @@ def _same_templates(model: Model) -> Int[Array, " T"]:
     return np.array([seen.setdefault(t.parts.tobytes(), i) for i, t in enumerate(model.templates)])
 
 
-def _match(model, same, truth: Sample, i: int, found: Explanations, k: int, objects) -> int | None:
+def _match(
+    model, same, truth: Sample, i: int, found: Explanations, k: int, objects, labels
+) -> int | None:
     """Which of the objects of scene i detection k is."""
     copies = model.copies
     t = copies[k]
@@ -171,6 +181,7 @@ def _match(model, same, truth: Sample, i: int, found: Explanations, k: int, obje
         away = away - model.pose.apply(pose, template.parts)
         size = float(model.pose.scale(pose)) * template.radius
         near = np.sqrt((away**2).sum(1).mean()) <= POSE_TOLERANCE * size
-        if near and (said[part] == at).mean() >= PARTS_RIGHT:
+        claimed = said[part] == at if labels else np.isin(at, said)
+        if near and claimed.mean() >= PARTS_RIGHT:
             return o
     return None

@@ -9,7 +9,7 @@ from partwise.problem import Problem, Solution
 
 __all__ = ["NAMES", "Solver", "named"]
 
-NAMES = ("auto", "ccae", "ds", "exact", "gmm", "ransac")
+NAMES = ("auto", "ccae", "ds", "exact", "gmm", "hashing", "ransac")
 """The names that ``infer(solver=...)`` and the command line know."""
 
 
@@ -40,6 +40,10 @@ def named(name: str, **options: Any) -> Solver:
         from partwise.solvers.exact import Exact
 
         return Exact(**options)
+    if name == "hashing":
+        from partwise.solvers.hashing import Hashing
+
+        return Hashing(**options)
     if name == "ransac":
         from partwise.solvers.ransac import Ransac
 

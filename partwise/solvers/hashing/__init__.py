@@ -1,126 +1,96 @@
-"""Geometric hashing: crowds of many templates, in the plane."""
+"""Geometric hashing: crowds of many templates, with clutter and missing parts, in the plane."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
-from math import log
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 
 from partwise._checks import InputError
-from partwise.evidence import log_scene_volume, noise_levels
+from partwise.evidence import SIGMAS
 from partwise.model import Model
 from partwise.poses import Similarity2D
 from partwise.problem import Problem, Solution
 
 __all__ = ["Hashing"]
 
-Array = np.ndarray
+LARGEST_SIGMA = 0.1
+"""Where the noise is not known, levels up to this are tried (in radii of a template)."""
 
 
 @dataclass(frozen=True)
 class Hashing:
-    """Geometric hashing proposes, evidence weighs, set packing chooses."""
+    """Geometric hashing proposes, evidence weighs, set packing chooses.
+
+    For plain or typed points in the plane, moved by similarities, with noise that follows their
+    scale: any number of templates, objects and clutter points. The noise level, where it is not
+    known, is for every scene the one that explains it best. Of any ``groups`` + 1 visible parts of
+    an object, two are a basis by which it can be found.
+    """
 
     groups: int = 3
 
+    def __post_init__(self):
+        if not isinstance(self.groups, (int, np.integer)) or self.groups < 1:
+            raise InputError(f"hashing: groups must be a whole number >= 1; got {self.groups!r}.")
+
+    def feasible(self, model: Model) -> bool:
+        """Whether objects of ``model`` are what this solver is for."""
+        plain = model.part_size == 2 and model.templates[0].appearance is None
+        turns = isinstance(model.pose, Similarity2D) and model.prior is None
+        return plain and turns and model.noise.follows_scale
+
     def solve(self, problem: Problem, seed: int = 0) -> Solution:
         """Explain every scene of ``problem``."""
-        return self.solve_many([problem], seed)[0]
+        return next(self.solve_many([problem], seed))
 
-    def solve_many(self, problems: list[Problem], seed: int = 0) -> list[Solution]:
-        """Explain every scene of all problems, on as many threads as there are cores."""
-        del seed
+    def solve_many(self, problems: list[Problem], seed: int = 0) -> Iterator[Solution]:
+        """Explain the scenes of all problems (of one model), on as many threads as cores."""
+        del seed  # nothing here is random
         if not problems:
-            return []
+            return
         model = problems[0].model
-        from partwise.solvers.hashing.scene import explain
-        from partwise.solvers.hashing.search import new_pool
-
-        sigma = float(noise_levels(problems[0])[0, 0])
-        templates, table = _prepared(model, sigma, self.groups)
-        widest = int(np.diff(templates.first).max())
-
-        def one(task):
-            p, b = task
-            problem = problems[p]
-            count = int(problem.count[b])
-            z = problem.points[b, :count, :2].astype(float) @ [1, 1j]
-            kinds = problem.kind[b, :count].astype(np.int32)
-            volume = float(np.exp(log_scene_volume(model, count)))
-            pool = new_pool(widest)
-            if count < 3:
-                return np.zeros((0, widest), int), np.zeros(0, int), np.zeros(0), 0.0
-            tally = np.zeros((2, 4), np.int64)
-            rows, sure, value = explain(
-                table, templates, z, kinds, _beliefs(model, sigma), volume, pool, tally
+        if not self.feasible(model):
+            raise InputError(
+                "hashing: objects must be points in the plane, moved by similarities, with noise "
+                'that follows their scale, and no prior over poses; use solver "auto".'
             )
-            return pool.match[rows], pool.template[rows], sure, value
+        forget_stale()
+        from partwise.solvers.hashing.solving import scene_answer, solution_of
 
-        tasks = [(p, b) for p, problem in enumerate(problems) for b in range(len(problem))]
-        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
-            found = iter(list(threads.map(one, tasks)))
-        return [_solution(p, templates, [next(found) for _ in range(len(p))]) for p in problems]
-
-
-def _beliefs(model: Model, sigma: float):
-    from partwise.solvers.hashing.scene import Beliefs
-
-    copies = np.mean(model.instances)
-    odds = model.presence / (1 - model.presence)
-    return Beliefs(
-        sigma,
-        float(np.sum(model.instances) * model.presence),
-        log(copies * odds),
-        log(1 - model.missing),
-        log(model.missing) if model.missing else -20.0,
-        model.clutter,
-        model.scales[1] / model.scales[0],
-    )
+        sigma = model.noise.sigma
+        levels = [SIGMAS[0] / 10 if sigma is None else max(sigma / model.unit, SIGMAS[0] / 10)]
+        if sigma is None:
+            levels = [float(s) for s in SIGMAS if s <= LARGEST_SIGMA]
+        with ThreadPoolExecutor(_cores()) as threads:
+            tasks = [
+                [threads.submit(scene_answer, p, b, levels, self.groups) for b in range(len(p))]
+                for p in problems
+            ]
+            for problem, answers in zip(problems, tasks, strict=True):
+                yield solution_of(problem, [a.result() for a in answers])
 
 
-@lru_cache(maxsize=8)
-def _prepared(model: Model, sigma: float, groups: int):
-    from partwise.solvers.hashing.table import Templates, table
-
-    parts = [(t.positions - t.centre) / model.unit @ [1, 1j] for t in model.templates]
-    sizes = [len(p) for p in parts]
-    names = {name: i for i, name in enumerate(model.type_names)}
-    kinds = [names[n] for t in model.templates for n in t.types or ()] or [0] * sum(sizes)
-    templates = Templates(
-        np.concatenate(parts), np.array(kinds, np.int32), np.concatenate([[0], np.cumsum(sizes)])
-    )
-    return templates, table(templates, sigma, groups)
+def _cores() -> int:
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
-def _solution(problem: Problem, templates, found) -> Solution:
-    slots = problem.slots
-    shape = (len(problem), len(slots.sizes))
-    parts = np.full((*shape, max(slots.sizes)), -1, np.int32)
-    pose, probability = np.zeros((*shape, 4)), np.zeros(shape, np.float32)
-    first = np.full(len(problem.model.templates), -1)
-    for k in range(len(slots.template) - 1, -1, -1):
-        first[slots.template[k]] = k
-    for b, (match, template, sure, _) in enumerate(found):
-        used: dict[int, int] = {}
-        for i in np.argsort(-sure, kind="stable"):
-            t = int(template[i])
-            at = used.get(t, 0)
-            if at >= problem.model.instances[t]:
-                continue
-            used[t] = at + 1
-            k = first[t] + at
-            parts[b, k], probability[b, k] = match[i], max(sure[i], 1e-6)
-            p = templates.parts[templates.first[t] : templates.first[t + 1]]
-            seen = np.flatnonzero(match[i] >= 0)
-            x = problem.points[b, match[i][seen], :2].astype(float) @ [1, 1j]
-            pc = p[seen] - p[seen].mean()
-            a = (np.conj(pc) * (x - x.mean())).sum() / (np.abs(pc) ** 2).sum()
-            shift = x.mean() - a * p[seen].mean()
-            pose[b, k] = [shift.real, shift.imag, a.real, -a.imag]
-    score = np.array([f[3] for f in found])
-    return Solution(parts, pose, probability, score, np.ones(len(problem), bool))
+def forget_stale() -> None:
+    """Remove compiled code that is older than the newest source beside it.
+
+    Numba keeps what it compiled as long as a function's own file is as it was; the functions that
+    it calls may have changed since.
+    """
+    folder = Path(__file__).parent
+    newest = max(f.stat().st_mtime for f in folder.glob("*.py"))
+    for kept in (folder / "__pycache__").glob("*.nb[ic]"):
+        try:
+            if kept.stat().st_mtime < newest:
+                kept.unlink()
+        except OSError:  # somebody else removed it, or it is not ours to remove
+            continue

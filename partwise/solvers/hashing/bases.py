@@ -23,6 +23,9 @@ __all__ = ["edges", "invariants"]
 
 Array = np.ndarray
 
+SMALL = 5
+"""Templates of up to so many parts use all of their pairs."""
+
 SWAPS = 20
 """Rounds of exchanges between groups, at most; three to five are enough for ten parts."""
 
@@ -31,10 +34,12 @@ def edges(parts: Complex[Array, " N"], groups: int) -> Int[Array, "E 2"]:
     """The pairs (i, j), i < j, of a division of the parts into so many groups."""
     count = len(parts)
     group = np.arange(count) % max(min(groups, count), 1)
-    if count > groups:
+    if count <= SMALL:
+        group = np.zeros(count, int)
+    elif groups < count:
         group = _improve(_room(parts), group)
     i, j = np.triu_indices(count, 1)
-    inside = (group[i] == group[j]) | (count <= groups)
+    inside = group[i] == group[j]
     return np.stack([i[inside], j[inside]], 1)
 
 
@@ -63,7 +68,7 @@ def _improve(room, group):
                     continue
                 change = 0.0
                 for k in range(count):
-                    if k == a or k == b:
+                    if k in (a, b):
                         continue
                     if group[k] == group[a]:
                         change += room[b, k] - room[a, k]

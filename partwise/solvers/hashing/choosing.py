@@ -19,13 +19,14 @@ Array = np.ndarray
 DEPTH = (0.0, 3.0, 6.0, 10.0)
 """The sets that are summed: deeper and deeper, until ``BUDGET`` is spent."""
 
-BUDGET = 40_000
-"""Sets looked at for one component and depth, at most."""
+BUDGET = 100_000
+"""Steps of the search for one component and depth, at most."""
 
 
 @njit(cache=True)
-def overlaps(match, count, points):
-    """Which of the first ``count`` hypotheses share a point (each with itself)."""
+def overlaps(match, points):
+    """Which hypotheses share a point (each with itself)."""
+    count = len(match)
     words = points // 63 + 1
     bits = np.zeros((count, words), np.int64)
     for h in range(count):
@@ -101,10 +102,10 @@ def _visit(weight, conflict, order, clique, count, depth, best, chosen, share):
     value = np.zeros(count + 1)
     level = 0
     while level >= 0:
+        nodes += 1
+        if nodes > BUDGET:
+            return top, total, False
         if level == count:
-            nodes += 1
-            if nodes > BUDGET:
-                return top, total, False
             probability = np.exp(min(value[level] - best, 600.0))
             total += probability
             for c in range(count):

@@ -92,6 +92,38 @@ def add(pool, template, match, weight):
 
 
 @njit(cache=True)
+def _assign(setting, parts, points, kinds, part_kinds, mean_p, mean_x, pose, seen, pp, match):
+    """One to one, the nearest pairs first, and then every exchange that brings points nearer."""
+    whole = len(parts)
+    where = mean_x + pose * (parts - mean_p)
+    noise = setting.sigma * setting.sigma * (pose.real * pose.real + pose.imag * pose.imag)
+    part, point, ratio = [-1], [-1], [np.inf]
+    for k in range(whole):
+        p = parts[k] - mean_p
+        spread = 1.0 + 1.0 / seen + (p.real * p.real + p.imag * p.imag) / pp
+        near = REACH * REACH * noise * spread
+        for c in range(len(points)):
+            dx, dy = points[c].real - where[k].real, points[c].imag - where[k].imag
+            d2 = dx * dx + dy * dy
+            if d2 < near and kinds[c] == part_kinds[k]:
+                part.append(k)
+                point.append(c)
+                ratio.append(d2)
+    match[:] = -1
+    for i in np.argsort(np.array(ratio)):
+        k, c = part[i], point[i]
+        if k >= 0 and match[k] < 0 and not np.any(match == c):
+            match[k] = c
+    for k in range(whole):
+        for j in range(k):
+            if match[k] >= 0 and match[j] >= 0:
+                # |x_k - w_k|^2 + |x_j - w_j|^2 against the same crossed over
+                gap = (points[match[k]] - points[match[j]]) * np.conj(where[k] - where[j])
+                if gap.real < 0:
+                    match[k], match[j] = match[j], match[k]
+
+
+@njit(cache=True)
 def refine(setting, parts, points, kinds, part_kinds, match):
     """Fit the pose, gather the points that it predicts, leave out what does not pay; in place."""
     whole = len(parts)
@@ -113,27 +145,7 @@ def refine(setting, parts, points, kinds, part_kinds, match):
                 pp += p.real * p.real + p.imag * p.imag
                 cross += np.conj(p) * (points[match[k]] - mean_x)
         pose = cross / pp
-        size2 = pose.real * pose.real + pose.imag * pose.imag
-        for k in range(whole):
-            p = parts[k] - mean_p
-            away2 = p.real * p.real + p.imag * p.imag
-            spread = 1.0 + 1.0 / seen + away2 / pp
-            near = REACH * REACH * setting.sigma * setting.sigma * size2 * spread
-            where = mean_x + pose * p
-            trial[k] = -1
-            for c in range(len(points)):
-                dx, dy = points[c].real - where.real, points[c].imag - where.imag
-                d2 = dx * dx + dy * dy
-                if d2 < near and kinds[c] == part_kinds[k]:
-                    near = d2
-                    trial[k] = c
-        # One point is one part: that of which it is the nearer.
-        for k in range(whole):
-            for j in range(k):
-                if trial[k] >= 0 and trial[k] == trial[j]:
-                    dk = abs(points[trial[k]] - mean_x - pose * (parts[k] - mean_p))
-                    dj = abs(points[trial[j]] - mean_x - pose * (parts[j] - mean_p))
-                    trial[k if dk >= dj else j] = -1
+        _assign(setting, parts, points, kinds, part_kinds, mean_p, mean_x, pose, seen, pp, trial)
         weight = match_weight(setting, parts, points, trial)
         while True:  # leave out the worst part, as long as that helps
             worst, better = -1, weight
@@ -186,7 +198,7 @@ def needs(setting, widest, wanted):
 
 
 @njit(cache=True, nogil=True)
-def search(table, templates, points, kinds, free, pairs, needs, setting, low, high, pool, tally):
+def search(table, templates, points, kinds, free, pairs, needs, setting, low, high, pool):
     """Add to ``pool`` what ``pairs`` of free points propose, at scales in (low, high)."""
     bases = len(table.length)
     head = np.full(bases, -1, np.int64)
@@ -210,7 +222,7 @@ def search(table, templates, points, kinds, free, pairs, needs, setting, low, hi
         inverse = 1.0 / base
         votes, met = 0, 0
         for c in range(len(points)):
-            if c == a or c == b or not free[c]:
+            if not free[c] or c in (a, b):
                 continue
             v = (points[c] - points[a]) * inverse
             i = int(np.floor((v.real - table.low) / table.cell))
@@ -218,19 +230,18 @@ def search(table, templates, points, kinds, free, pairs, needs, setting, low, hi
             if i < 0 or j < 0 or i >= table.side or j >= table.side:
                 continue
             cell = i * table.side + j
-            e, end = table.start[cell], table.start[cell + 1]
+            begin, end = table.start[cell], table.start[cell + 1]
             above = end
-            while e < above:  # the first entry of a basis that is long enough
-                middle = (e + above) // 2
+            while begin < above:  # the first entry of a basis that is long enough
+                middle = (begin + above) // 2
                 if table.basis[middle] < least:
-                    e = middle + 1
+                    begin = middle + 1
                 else:
                     above = middle
-            for e in range(e, end):
+            for e in range(begin, end):
                 basis = table.basis[e]
                 if basis >= most:
                     break
-                tally[0] += 1
                 du, dv = table.where[e, 0] - v.real, table.where[e, 1] - v.imag
                 ratio = (du * du + dv * dv) / table.where[e, 2]
                 if ratio > 1.0:
@@ -249,7 +260,6 @@ def search(table, templates, points, kinds, free, pairs, needs, setting, low, hi
                 head[basis] = votes
                 votes += 1
                 mask[basis] |= np.uint64(1) << np.uint64(table.part[e])
-        tally[1] += votes
         for at in range(met):
             basis = touched[at]
             bits, count = mask[basis], 2
@@ -258,7 +268,7 @@ def search(table, templates, points, kinds, free, pairs, needs, setting, low, hi
                 count += 1
             t = table.template[basis]
             first, last = templates.first[t], templates.first[t + 1]
-            if count > 2 or last - first < 4:
+            if count > 2:
                 bin_ = int((np.log(length / table.length[basis]) - needs.low) / needs.step)
                 bin_ = min(max(bin_, 0), needs.least.shape[1] - 1)
                 if count >= needs.least[last - first, bin_]:
@@ -279,10 +289,8 @@ def search(table, templates, points, kinds, free, pairs, needs, setting, low, hi
                         if match[k] >= 0 and kinds[match[k]] != templates.kind[first + k]:
                             match[k] = -1
                     parts = templates.parts[first:last]
-                    tally[2] += 1
                     weight = match_weight(setting, parts, points, match)
                     if weight > PROMISING:
-                        tally[3] += 1
                         part_kinds = templates.kind[first:last]
                         weight = refine(setting, parts, points, kinds, part_kinds, match)
                         if weight > KEEP:

@@ -33,11 +33,15 @@ LONGEST = 62
 
 
 class Templates(NamedTuple):
-    """All templates: the parts of template t are ``parts[first[t]:first[t + 1]]``, centred."""
+    """All templates: the parts of template t are ``parts[first[t]:first[t + 1]]``, centred.
+
+    ``kin[t]`` is the first template with the same parts.
+    """
 
     parts: Complex[Array, " N"]
     kind: Int[Array, " N"]
     first: Int[Array, " T1"]
+    kin: Int[Array, " T"]
 
 
 class Table(NamedTuple):

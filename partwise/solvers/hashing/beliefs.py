@@ -1,0 +1,89 @@
+"""From the model, and from what has been found in a scene so far, to what is believed of it.
+
+A model says how many objects and how much clutter a scene has on average; scenes differ. Both are
+taken to have a Gamma prior of shape 1 (an exponential one) with that mean, so that after f objects
+were found the expected number is (1 + f) / (1 + 1 / mean): a scene in which nothing is found for
+sure is believed to be empty, and one full of clutter to be that. The scales of a scene's objects
+lie between some u and ``ratio`` u; u is unknown, and the scales already found narrow it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from partwise.solvers.hashing.weights import LOG_RANGE, Setting
+
+__all__ = ["Beliefs", "scale_of", "setting_of"]
+
+SLACK = 0.02
+"""By so much a log scale may be off."""
+
+
+class Beliefs(NamedTuple):
+    """What the model says of every scene, in the solvers' frame."""
+
+    sigma: float
+    objects: float
+    log_odds: float
+    log_seen: float
+    log_hidden: float
+    clutter: float
+    ratio: float
+
+
+@njit(cache=True)
+def setting_of(beliefs, volume, left, objects, low, high):
+    """The setting after so many ``objects`` were found and ``left`` points not explained.
+
+    ``low`` and ``high`` are the range of scales found, 0 for none.
+    """
+    rate = (1.0 + objects) / (1.0 + beliefs.objects)  # relative to the model's
+    clutter = (1.0 + left) / (1.0 + 1.0 / max(beliefs.clutter, 1e-9))
+    largest = np.sqrt(volume / np.pi)
+    ratio = np.log(beliefs.ratio)
+    if high <= 0:
+        u0 = np.log(largest) - LOG_RANGE
+        u1 = max(np.log(largest) - ratio, u0 + SLACK)
+    else:
+        u0, u1 = np.log(high) - ratio - SLACK, np.log(low) + SLACK
+        if u1 < u0 + SLACK:  # they differ by more than the model says
+            u0 = u1 = 0.5 * (u0 + u1)
+            u0, u1 = u0 - SLACK, u1 + SLACK
+            ratio = max(ratio, np.log(high / low) + SLACK)
+    return Setting(
+        beliefs.sigma,
+        beliefs.log_odds + np.log(rate),
+        beliefs.log_seen,
+        beliefs.log_hidden,
+        np.log(clutter / volume),
+        np.log(volume),
+        largest,
+        1.0 / max(ratio, u1 - u0),
+        u0,
+        min(u1, u0 + ratio),
+        max(u1, u0 + ratio),
+        u1 + ratio,
+    )
+
+
+@njit(cache=True)
+def scale_of(parts, points, match):
+    """Of the least squares pose."""
+    seen, mean_p, mean_x = 0, 0j, 0j
+    for k in range(len(parts)):
+        if match[k] >= 0:
+            seen += 1
+            mean_p += parts[k]
+            mean_x += points[match[k]]
+    mean_p /= seen
+    mean_x /= seen
+    pp, cross = 1e-300, 0j
+    for k in range(len(parts)):
+        if match[k] >= 0:
+            p = parts[k] - mean_p
+            pp += p.real * p.real + p.imag * p.imag
+            cross += np.conj(p) * (points[match[k]] - mean_x)
+    return max(abs(cross) / pp, 1e-300)
