@@ -27,6 +27,11 @@ class Sample(NamedTuple):
     part_id: list[Int[Array, " M"]]
     poses: list[dict[int, Float[Array, " d"]]]
 
+    def only(self, i: int) -> Sample:
+        """Scene i alone."""
+        here = slice(i, i + 1)
+        return Sample(self.scenes[here], self.object_id[here], self.part_id[here], self.poses[here])
+
 
 def generator(key: object) -> np.random.Generator:
     """A NumPy generator from a JAX key or a whole number."""

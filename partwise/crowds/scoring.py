@@ -17,6 +17,7 @@ ones included.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,6 +53,25 @@ class CrowdScore:
     found: Bool[Array, " O"]
     visible: Int[Array, " O"]
     scene_of_object: Int[Array, " O"]
+
+    @classmethod
+    def join(cls, scores: Sequence[CrowdScore]) -> CrowdScore:
+        """The scores of several sets of scenes as one."""
+        first = np.concatenate([[0], np.cumsum([s.scenes for s in scores])])
+
+        def all_of(name: str, shift: bool = False) -> Array:
+            arrays = [getattr(s, name) for s in scores]
+            return np.concatenate([a + n * shift for a, n in zip(arrays, first, strict=False)])
+
+        return cls(
+            int(first[-1]),
+            all_of("probability"),
+            all_of("right").astype(bool),
+            all_of("scene", True),
+            all_of("found").astype(bool),
+            all_of("visible"),
+            all_of("scene_of_object", True),
+        )
 
     @property
     def made(self) -> Bool[Array, " D"]:

@@ -1,9 +1,9 @@
 """From the model, and from what has been found in a scene so far, to what is believed of it.
 
-A model says how many objects and how much clutter a scene has on average; scenes differ. Both are
-taken to have a Gamma prior of shape 1 (an exponential one) with that mean, so that after f objects
-were found the expected number is (1 + f) / (1 + 1 / mean): a scene in which nothing is found for
-sure is believed to be empty, and one full of clutter to be that. The scales of a scene's objects
+A model says how many objects and how much clutter a scene has on average; scenes differ. Both
+rates are taken to have a Gamma prior of shape 1/2 with that mean, so that where f other objects
+were found one more is expected at a rate of (1/2 + f) / (1 + 1 / (2 mean)): a scene in which
+nothing is found for sure is likely to be empty, and one full of clutter to be that. The scales of a scene's objects
 lie between some u and ``ratio`` u; u is unknown, and the scales already found narrow it.
 """
 
@@ -17,6 +17,9 @@ from numba import njit
 from partwise.solvers.hashing.weights import LOG_RANGE, Setting
 
 __all__ = ["Beliefs", "scale_of", "setting_of"]
+
+SHAPE = 0.5
+"""Of the priors over rates: a scene of a model with 7 objects on average is empty with 0.26."""
 
 SLACK = 0.02
 """By so much a log scale may be off."""
@@ -40,8 +43,9 @@ def setting_of(beliefs, volume, left, objects, low, high):
 
     ``low`` and ``high`` are the range of scales found, 0 for none.
     """
-    rate = (1.0 + objects) / (1.0 + beliefs.objects)  # relative to the model's
-    clutter = (1.0 + left) / (1.0 + 1.0 / max(beliefs.clutter, 1e-9))
+    others = max(objects - 1.0, 0.0)  # than the one that is weighed
+    rate = (SHAPE + others) / (SHAPE + beliefs.objects)  # relative to the model's
+    clutter = (SHAPE + left) / (1.0 + SHAPE / max(beliefs.clutter, 1e-9))
     largest = np.sqrt(volume / np.pi)
     ratio = np.log(beliefs.ratio)
     if high <= 0:

@@ -38,9 +38,6 @@ CONSIDERED = 600
 SAME = 0.8
 """A detection is there where a hypothesis is true that has this share of its points from it."""
 
-CERTAIN = 0.9
-"""Detections that are this probable say how large objects are in this scene."""
-
 
 @njit(cache=True)
 def _pairs(points):
@@ -176,7 +173,7 @@ def _learn(pool, templates, points, beliefs, volume, rows, sure):
     for i in range(len(rows)):
         objects += sure[i]
         left -= sure[i] * np.sum(pool.match[rows[i]] >= 0)
-        if sure[i] > CERTAIN:
+        if pool.weight[rows[i]] > SURE:  # no detection may speak for itself
             t = pool.template[rows[i]]
             parts = templates.parts[templates.first[t] : templates.first[t + 1]]
             scale = scale_of(parts, points, pool.match[rows[i]])
