@@ -3,8 +3,9 @@
 A model says how many objects and how much clutter a scene has on average; scenes differ. Both
 rates are taken to have a Gamma prior of shape 1/2 with that mean, so that where f other objects
 were found one more is expected at a rate of (1/2 + f) / (1 + 1 / (2 mean)): a scene in which
-nothing is found for sure is likely to be empty, and one full of clutter to be that. The scales of a scene's objects
-lie between some u and ``ratio`` u; u is unknown, and the scales already found narrow it.
+nothing is found for sure is likely to be empty, and one full of clutter to be that. The scales of a
+scene's objects lie between some u and ``ratio`` u; u is unknown, and the scales already found
+narrow it.
 """
 
 from __future__ import annotations

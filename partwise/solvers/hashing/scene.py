@@ -23,7 +23,7 @@ __all__ = ["explain"]
 SURE = 10.0
 """Hypotheses that weigh more than this are taken for granted while the search goes on."""
 
-POSSIBLE = -2.0
+POSSIBLE = -5.0
 """Hypotheses that could not weigh this much, fitting perfectly, are not looked at."""
 
 CHUNK = 1.3

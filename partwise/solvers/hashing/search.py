@@ -20,10 +20,10 @@ __all__ = ["Pool", "new_pool", "refine", "search"]
 
 Array = np.ndarray
 
-KEEP = -3.0
+KEEP = -5.0
 """Hypotheses that weigh less than this are forgotten."""
 
-PROMISING = -6.0
+PROMISING = -9.0
 """What the voters of a basis alone must weigh to be refined."""
 
 
