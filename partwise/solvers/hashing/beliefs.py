@@ -35,6 +35,8 @@ class Beliefs(NamedTuple):
     log_seen: float
     log_hidden: float
     clutter: float
+    share: float
+    """Of clutter among all points."""
     ratio: float
 
 

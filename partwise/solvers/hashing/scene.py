@@ -5,7 +5,7 @@
 2. A second search, among the points that are left, for what is only possible.
 3. Hypotheses that dispute a point or two are offered without these, too.
 4. Set packing, and the probability of every hypothesis (``choosing.py``).
-5. Number of objects, amount of clutter and range of scales are estimated anew; 4. once more.
+5. Number of objects, amount of clutter and range of scales are estimated anew; 4. twice more.
 """
 
 from __future__ import annotations
@@ -78,6 +78,12 @@ def _explain_away(pool, templates, points, free):
 
 
 @njit(cache=True)
+def _hopeful(beliefs, volume, left, objects, low, high):
+    """While the search goes on there may be as many objects as usual."""
+    return setting_of(beliefs, volume, left, max(objects, beliefs.objects) + 1.0, low, high)
+
+
+@njit(cache=True)
 def _look(table, templates, points, kinds, beliefs, volume, pool):
     """Fill ``pool`` with hypotheses, and return the setting at the end."""
     widest = pool.match.shape[1]
@@ -85,8 +91,11 @@ def _look(table, templates, points, kinds, beliefs, volume, pool):
     pairs, lengths = _pairs(points)
     shortest, longest = table.length[0], table.length[-1]
     objects, low, high = 0, 0.0, 0.0
-    setting = setting_of(beliefs, volume, float(len(points)), 0.0, 0.0, 0.0)
+    setting = _hopeful(beliefs, volume, float(len(points)), 0.0, 0.0, 0.0)
     for wanted in (SURE, POSSIBLE):
+        if wanted == POSSIBLE:
+            left = min(float(np.sum(free)), beliefs.share * len(points))
+            setting = _hopeful(beliefs, volume, left, float(objects), low, high)
         need = needs(setting, widest, wanted)
         start = 0
         while start < len(pairs):
@@ -106,7 +115,7 @@ def _look(table, templates, points, kinds, beliefs, volume, pool):
                 if wanted == SURE and pool.count[0] > before:
                     objects, low, high = _explain_away(pool, templates, points, free)
                     left = float(np.sum(free))
-                    setting = setting_of(beliefs, volume, left, float(objects), low, high)
+                    setting = _hopeful(beliefs, volume, left, float(objects), low, high)
                     need = needs(setting, widest, wanted)
             start = max(stop, start + 1)
     return setting
@@ -188,7 +197,7 @@ def explain(table, templates, points, kinds, beliefs, volume, pool):
     setting = _look(table, templates, points, kinds, beliefs, volume, pool)
     _lend(pool, templates, points, setting)
     rows, sure, value = np.zeros(0, np.int64), np.zeros(0), 0.0
-    for again in (True, False):
+    for again in (True, True, False):
         order = _reweigh(pool, templates, points, setting, KEEP)
         conflict = overlaps(pool.match[order], len(points))
         best, share, value = choose(pool.weight[order], conflict)

@@ -57,6 +57,8 @@ def _table(model: Model, sigma: float, groups: int) -> Table:
 def _beliefs(model: Model, sigma: float) -> Beliefs:
     odds = model.presence / (1 - model.presence)
     copies = float(np.mean(model.instances or (1,)))
+    parts = np.repeat([len(t) for t in model.templates], model.instances or 1).sum()
+    points = float(parts) * model.presence * (1 - model.missing)
     return Beliefs(
         sigma,
         float(sum(model.instances or (1,))) * model.presence,
@@ -64,6 +66,7 @@ def _beliefs(model: Model, sigma: float) -> Beliefs:
         log(1 - model.missing),
         log(model.missing) if model.missing else UNLIKELY,
         float(model.clutter),
+        float(model.clutter / max(model.clutter + points, 1e-9)),
         max(model.scales[1] / model.scales[0], 1.02),
     )
 
