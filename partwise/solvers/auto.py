@@ -4,22 +4,38 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from partwise.model import Model
 from partwise.problem import Problem, Solution
 from partwise.solvers.exact import Exact
+from partwise.solvers.hashing import Hashing
 from partwise.solvers.packing import Packing
 
 __all__ = ["Auto"]
 
+NOISY = 0.1
+"""Where the noise is more than this part of the templates' radius, there is little to hash."""
+
 
 @dataclass(frozen=True)
 class Auto:
-    """The default: ``exact`` for scenes small enough for it, ``packing`` for the others."""
+    """The default: ``exact`` for scenes small enough for it; for others ``hashing`` or ``packing``.
+
+    ``hashing`` where the model is one that it is for and says how small the noise is.
+    """
 
     exact: Exact = field(default_factory=Exact)
     packing: Packing = field(default_factory=Packing)
+    hashing: Hashing = field(default_factory=Hashing)
 
     def solve(self, problem: Problem, seed: int = 0) -> Solution:
         """Explain every scene of ``problem``."""
         if self.exact.feasible(problem.model, int(problem.count[0])):
             return self.exact.solve(problem, seed)
+        if self.hashes(problem.model):
+            return self.hashing.solve(problem, seed)
         return self.packing.solve(problem, seed)
+
+    def hashes(self, model: Model) -> bool:
+        """Whether the larger scenes of ``model`` are for ``hashing``."""
+        sigma = model.noise.sigma
+        return sigma is not None and sigma <= NOISY * model.unit and self.hashing.feasible(model)
