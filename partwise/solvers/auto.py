@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from partwise.model import Model
@@ -29,11 +30,21 @@ class Auto:
 
     def solve(self, problem: Problem, seed: int = 0) -> Solution:
         """Explain every scene of ``problem``."""
-        if self.exact.feasible(problem.model, int(problem.count[0])):
-            return self.exact.solve(problem, seed)
-        if self.hashes(problem.model):
-            return self.hashing.solve(problem, seed)
-        return self.packing.solve(problem, seed)
+        return next(self.solve_many([problem], seed))
+
+    def solve_many(self, problems: list[Problem], seed: int = 0) -> Iterator[Solution]:
+        """Explain the scenes of all problems (of one model)."""
+        small = [self.exact.feasible(p.model, int(p.count[0])) for p in problems]
+        large = [p for p, fits in zip(problems, small, strict=True) if not fits]
+        hashes = bool(large) and self.hashes(large[0].model)
+        hashed = self.hashing.solve_many(large if hashes else [], seed)
+        for problem, fits in zip(problems, small, strict=True):
+            if fits:
+                yield self.exact.solve(problem, seed)
+            elif hashes:
+                yield next(hashed)
+            else:
+                yield self.packing.solve(problem, seed)
 
     def hashes(self, model: Model) -> bool:
         """Whether the larger scenes of ``model`` are for ``hashing``."""
