@@ -1,4 +1,4 @@
-"""The log of trainings as a picture: ``python -m benchmarks.training_log DIR... -o PICTURE.png``."""
+"""The log of trainings, drawn: ``python -m benchmarks.training_log DIR... -o PICTURE.png``."""
 
 from __future__ import annotations
 
