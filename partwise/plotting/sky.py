@@ -166,7 +166,8 @@ def _star_names(found: Found) -> list[Label]:
         star = found.star(row)
         if star is not None and star.name and star.magnitude < NAMED:
             style = {"color": STAR, "fontsize": 7, "alpha": 0.85, "zorder": 5}
-            places = found.points[row] + found.width * _BESIDE
+            wide = 0.014 + 0.0052 * len(star.name)  # half of the word, and a gap
+            places = found.points[row] + found.width * _BESIDE * [wide, 0.021]
             labels.append(Label(star.name, places, style, True))
     return labels
 
@@ -176,9 +177,7 @@ _AROUND = np.concatenate(
     [np.zeros((1, 2))]
     + [r * np.stack([np.cos(_TURNS), np.sin(_TURNS)], 1) for r in (0.25, 0.5, 0.75, 1.0)]
 )
-_BESIDE = np.concatenate(
-    [r * np.stack([2.1 * np.cos(_TURNS), np.sin(_TURNS)], 1) for r in (0.022, 0.03, 0.04)]
-)
+_BESIDE = np.concatenate([r * np.stack([np.cos(_TURNS), np.sin(_TURNS)], 1) for r in (1.0, 1.3)])
 
 
 def _title(found: Found) -> str:
