@@ -152,7 +152,7 @@ class Matching:
 
 
 def _rounded(parts: Float[Array, "M 4"]) -> Float[Array, "M2 4"]:
-    """As many rows as a power of two, the last ones repeated: few lengths to compile for."""
+    """Padded to a power of two: few lengths to compile for."""
     length = 1 << int(np.ceil(np.log2(max(len(parts), 1024))))
     return np.pad(parts, ((0, length - len(parts)), (0, 0)))
 
