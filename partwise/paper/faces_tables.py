@@ -168,7 +168,9 @@ def _rmse_summary(results: dict[Cell, Result]) -> Iterator[Grid]:
     for name, (paper, _) in FACES_RMSE.items():
         errors = _together(results, name)
         if len(errors):
-            ours = Measured(*mean_and_error(errors), paper, more=False, comparable=False)
+            ours = Measured(
+                *mean_and_error(errors), paper, more=False, spec=".4f", comparable=False
+            )
             lines.append(["RMSE", TITLES[name], ours])
     if lines:
         yield Grid(

@@ -97,7 +97,7 @@ def plot_model(faces: Faces, seed: int = 0) -> Figure:
         ax.contour(area, levels=[0.5], colors=[PART_LINES], linewidths=1.4)
         ax.annotate(
             name,
-            (LABELS_AT, np.nonzero(area)[0].mean()),
+            (LABELS_AT, np.nonzero(area)[0].max() - 8),  # the jaw begins beside the nose
             fontsize=9,
             color=PART_LINES,
             ha="left",
