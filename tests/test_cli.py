@@ -213,6 +213,13 @@ def test_reproduce_runs_the_chosen_experiments(run, monkeypatch, tmp_path):
     said = ["third: Not run: because.", "The page: report/index.html"]
     assert result.stderr.splitlines() == said
     assert "Not run: because." in (tmp_path / "report" / "index.html").read_text()
+    refused(run("reproduce", "--only", "third"), "third: Not run: because.")
+
+
+def test_the_list_of_commands_is_not_cut_at_an_abbreviation(run):
+    for group in ("", "train", "faces"):
+        listed = run(*group.split(), "--help").stdout
+        assert not [line for line in listed.splitlines() if line.endswith(("(sec.", "(App."))]
 
 
 # In a process of its own

@@ -52,3 +52,18 @@ def test_answers_are_those_of_the_solvers(out):
             assert away.max() < 1e-3
         found = pw.infer(pw.constellations(), points, pw.Variational(beta=0.05), seed=0)
         assert len(found.labels) == len(scene["answers"]["ds"]["owner"])
+
+
+def test_without_ccae_and_again_with_it(tmp_path, monkeypatch):
+    """A figure that was made without the extra is made anew once it is there."""
+
+    def page(methods):
+        monkeypatch.setattr("partwise.paper.examples.METHODS", methods)
+        Examples(tmp_path, scenes=10, figures=(("answers", 0.0),)).run()
+        whole = json.loads((tmp_path / "examples.json").read_text())
+        return set(whole["answers-sigma0"][0]["answers"]), whole["page"]["pictures"][0]["caption"]
+
+    shown, caption = page(("ransac",))
+    assert shown == {"ransac"}
+    assert "CCAE needs the extra" in caption
+    assert page(("ds", "ransac"))[0] == {"ds", "ransac"}

@@ -29,6 +29,8 @@ def test_what_it_says(out):
         assert mean[parts, "ceiling", 90] > 0.95
         turned = [mean[parts, "agreement", angle] for angle in (90, 180, 270)]
         assert max(turned) < 0.3 if parts.startswith("PCAE") else min(turned) > 0.6
+    text = json.dumps(json.loads((out / "rotation.json").read_text())["page"]["summary"])
+    assert "% within 15" in text
     for picture in ("rotation-parts.png", "rotation-curves.png"):
         assert (out / picture).stat().st_size > 10_000
 

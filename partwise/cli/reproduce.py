@@ -32,11 +32,14 @@ def reproduce(
 
     What is finished is kept in the folder and not redone; the page shows what is there.
     """
+    from partwise._checks import InputError
     from partwise.paper import EXPERIMENTS, select
     from partwise.report import write_page
 
     options.cache_compilations()
     chosen = {name: EXPERIMENTS[name] for name in select(only)}
+    if all(entry.lacking for entry in chosen.values()):
+        raise InputError(" ".join(f"{name}: {entry.lacking}" for name, entry in chosen.items()))
     weight = sum(entry.seconds for entry in chosen.values())
     tables: list[Any] = []
     with progress_bars() as add:

@@ -32,7 +32,7 @@ def ccae(
     steps: Annotated[int, typer.Option(help="Batches of 128 scenes.", min=1)] = 6_000,
     seed: options.SeedOption = 0,
 ) -> None:
-    """The constellation capsule autoencoder (sec. 4.1), on freshly drawn constellations.
+    """The constellation capsule autoencoder of section 4.1, on freshly drawn constellations.
 
     The folder gets weights.safetensors (give it to `partwise evaluate --solver ccae --weights`),
     log.csv, and the checkpoint from which an interrupted run goes on.
@@ -49,7 +49,7 @@ def pcae(
     steps: Annotated[int, typer.Option(help="Batches of 32 pictures.", min=1)] = 12_000,
     seed: options.SeedOption = 0,
 ) -> None:
-    """The part capsule autoencoder (App. D), on MNIST's fours, turned and moved afresh every time.
+    """The part capsule autoencoder of appendix D, on MNIST's fours, turned and moved afresh.
 
     The folder gets weights.safetensors, log.csv, and the checkpoint from which an interrupted run
     goes on.

@@ -130,8 +130,7 @@ class Matching:
     def _weighed(self, scenes: Sequence[Scene], table: _Table) -> Float[Array, " R"]:
         """The log evidence of every match, prior included."""
         batch = SceneBatch.collect(scenes)
-        # Padding: a last part, which no match has.
-        parts = np.concatenate([batch.parts, np.zeros((1, 4))]).astype(np.float32)
+        parts = _rounded(batch.parts.astype(np.float32))
         index = np.where(table.ways >= 0, batch.offsets[table.picture][:, None] + table.ways, -1)
         sigma = np.array([t.sigma for t in self.templates], np.float32)
         out = np.zeros(len(index))
@@ -143,7 +142,7 @@ class Matching:
                 log(pi * self.radius**2),
                 self._designs,
                 sigma,
-                _rounded(parts),
+                parts,
                 np.pad(table.template[rows], fill[0]),
                 np.pad(index[rows], fill, constant_values=-1),
             )

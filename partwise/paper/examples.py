@@ -66,6 +66,10 @@ class Examples(Experiment[Cell]):
         """A cell a figure."""
         yield from (Cell(*figure) for figure in self.figures)
 
+    def depends(self, cell: Cell) -> dict[str, Any]:
+        """The methods that are at hand: CCAE is there once the extra neural is."""
+        return {"methods": list(METHODS)}
+
     def compute(self, cell: Cell, advance: Advance) -> list[dict[str, Any]]:
         """The scenes of a figure, with the truth and every answer."""
         labelled = simulated(self.scenes or SCENES, cell.sigma, self.seed)

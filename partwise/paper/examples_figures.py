@@ -72,10 +72,11 @@ def _answers(scenes: list[dict[str, Any]], out: Path, kind: str, sigma: float) -
         marks.append(
             {TITLES[m]: "right" if a["right"] else "wrong" for m, a in scene["answers"].items()}
         )
-    caption = (
-        f"Figure {FIGURES[kind, sigma]}: reconstructions at σ = {sigma:g}, the first scenes that "
-        "both CCAE and GCM-DS explain right, one of them, and neither."
-    )
+    kinds = "both CCAE and GCM-DS explain right, one of them, and neither."
+    if "ccae" not in scenes[0]["answers"]:
+        kinds = "GCM-DS explains right, and wrong (CCAE needs the extra neural)."
+    figure = f"Figure {FIGURES[kind, sigma]}: reconstructions at σ = {sigma:g}"
+    caption = f"{figure}, the first scenes that {kinds}"
     heads = [f"scene {scene['scene']}" for scene in scenes]
     return save(plot_answers(columns, heads, marks), out, f"examples-sigma{sigma:g}", caption)
 
