@@ -10,7 +10,8 @@ import partwise as pw
 from partwise import cli
 from partwise.crowds import crowd_model, score_crowd, simulate_clutter, simulate_crowd
 from partwise.crowds.simulating import WINDOW
-from partwise.files import read_sample, read_scenes, write_sample
+from partwise.files import read_labelled, read_sample, read_scenes, write_sample
+from partwise.metrics.layouts import layouts_of
 from partwise.posterior import Explanations
 
 MODEL = crowd_model(20, key=3)
@@ -85,9 +86,35 @@ def test_bad_arguments():
         lambda: simulate_crowd(MODEL, 0),
         lambda: simulate_crowd(pw.Model([pw.shapes.square()], pose=pw.poses.Affine2D()), 1),
         lambda: simulate_clutter("model", 1),
+        lambda: simulate_clutter(MODEL, 1, -1),
     ):
         with pytest.raises(pw.InputError):
             make()
+
+
+def test_options_that_do_not_go_together(tmp_path):
+    model = tmp_path / "model.json"
+    MODEL.save(model)
+    for options in (
+        ["--crowd", "--noise", "0.1"],
+        ["--crowd", "--model", str(model), "--templates", "3"],
+        ["--crowd", "--model", str(model), "--clutter", "0.1"],
+        ["--templates", "3"],
+        ["--clutter", "0.1"],
+    ):
+        args = ["simulate", "--scenes", "2", "-o", str(tmp_path / "scenes.npz"), *options]
+        out = CliRunner().invoke(cli.app, args)
+        assert out.exit_code == 2, options
+        assert len(out.stderr.splitlines()) == 1
+        assert "leave" in out.stderr
+        assert not (tmp_path / "scenes.npz").exists()
+
+
+def test_the_protocols_of_the_paper_say_that_crowds_are_not_for_them(tmp_path):
+    path = tmp_path / "crowd.npz"
+    write_sample(path, simulate_crowd(MODEL, 2, 1))
+    with pytest.raises(pw.InputError, match="score_crowd"):
+        list(layouts_of(read_labelled(path), MODEL))
 
 
 def truth(sample, probability=1.0):

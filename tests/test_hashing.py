@@ -20,7 +20,12 @@ from partwise.solvers.hashing.weights import ANYWHERE, Setting, match_weight, sc
 
 MODEL = crowd_model(12, key=100)
 CROWD = simulate_crowd(MODEL, 24, 101)
-FOUND = solve(MODEL, CROWD.scenes, "hashing")
+
+
+@pytest.fixture(scope="module")
+def answers():
+    """The answer to ``CROWD``; the first one compiles."""
+    return solve(MODEL, CROWD.scenes, "hashing")
 
 
 @pytest.mark.parametrize("count", range(2, 13))
@@ -147,8 +152,8 @@ def test_the_best_hypothesis_is_the_best_of_all():
         assert len(top & set(found.objects[0].points.tolist())) >= 4
 
 
-def test_crowds_are_found():
-    score = score_crowd(CROWD, FOUND)
+def test_crowds_are_found(answers):
+    score = score_crowd(CROWD, answers)
     assert score.f1 > 0.96
     assert score.recall_from(5) > 0.97
     assert score.calibration_error < 0.03
@@ -165,14 +170,14 @@ def moved(points, angle, scale, offset):
 
 
 @pytest.mark.parametrize(("scale", "offset"), [(1.0, 1e5), (1e-4, 0.0), (300.0, -7.0)])
-def test_crowds_that_are_moved_and_shuffled(scale, offset):
+def test_crowds_that_are_moved_and_shuffled(answers, scale, offset):
     rng = np.random.default_rng(0)
     for i in range(4):
         points = CROWD.scenes[i].parts
         order = rng.permutation(len(points))
         there = pw.infer(MODEL, moved(points[order], 2.0, scale, offset), "hashing")
         same = {(o.name, tuple(sorted(order[o.points]))) for o in there.objects}
-        assert same == {(o.name, tuple(sorted(o.points.tolist()))) for o in FOUND[i].objects}
+        assert same == {(o.name, tuple(sorted(o.points.tolist()))) for o in answers[i].objects}
         for o in there.objects:
             near = np.abs(
                 o.predicted[o.parts >= 0] - moved(points, 2.0, scale, offset)[order][o.points]
@@ -180,7 +185,7 @@ def test_crowds_that_are_moved_and_shuffled(scale, offset):
             assert near.max() < 0.5 * scale
 
 
-def test_a_template_given_twice_is_one_kind_of_object():
+def test_a_template_given_twice_is_one_kind_of_object(answers):
     twice = pw.Model(
         [*MODEL.templates, MODEL.templates[0]],
         instances=[4] * 12 + [1], noise=MODEL.noise, presence=MODEL.presence,
@@ -190,7 +195,7 @@ def test_a_template_given_twice_is_one_kind_of_object():
     for i in with_it[:3]:
         found = pw.infer(twice, CROWD.scenes[i], "hashing")
         sure = [o.probability for o in found.objects if o.template_index in (0, 12)]
-        before = [o.probability for o in FOUND[i].objects if o.template_index == 0]
+        before = [o.probability for o in answers[i].objects if o.template_index == 0]
         np.testing.assert_allclose(sorted(sure), sorted(before), atol=0.05)
 
 
@@ -222,13 +227,13 @@ def test_types_are_kept_apart():
     assert not wrong.objects or wrong.objects[0].probability < 0.5
 
 
-def test_scenes_do_not_see_each_other_and_threads_do_not_matter():
+def test_scenes_do_not_see_each_other_and_threads_do_not_matter(answers):
     again = solve(MODEL, CROWD.scenes, Hashing())
-    np.testing.assert_array_equal(again.parts, FOUND.parts)
-    np.testing.assert_array_equal(again.probability, FOUND.probability)
+    np.testing.assert_array_equal(again.parts, answers.parts)
+    np.testing.assert_array_equal(again.probability, answers.probability)
     for i in (3, 7):
         alone = pw.infer(MODEL, CROWD.scenes[i], "hashing")
-        assert [o.to_json() for o in alone.objects] == [o.to_json() for o in FOUND[i].objects]
+        assert [o.to_json() for o in alone.objects] == [o.to_json() for o in answers[i].objects]
 
 
 def test_other_families_get_one_sentence():
@@ -236,8 +241,24 @@ def test_other_families_get_one_sentence():
     for model in (
         pw.Model([square], pose=pw.poses.Affine2D()),
         pw.Model([square], noise=pw.Noise(0.1, follows_scale=False)),
+        pw.Model([square, pw.Template([[0, 0], [1, 0]])], noise=pw.Noise(0.02)),
     ):
         with pytest.raises(pw.InputError, match="auto"):
             pw.infer(model, square.parts, "hashing")
     with pytest.raises(pw.InputError, match="groups"):
         Hashing(groups=0)
+
+
+def test_scenes_without_an_answer():
+    spot, line = np.zeros((20, 2)), np.outer(np.arange(30.0), [1, 2])
+    scenes = [np.zeros((0, 2)), np.zeros((1, 2)), CROWD.scenes[0].parts[:2], spot, line]
+    for explained in pw.infer(MODEL, scenes, "hashing"):
+        assert explained.objects == ()
+
+
+def test_auto_leaves_templates_of_two_parts_to_packing():
+    from partwise.solvers.auto import Auto
+
+    pair = pw.Template([[0, 0], [1, 0]])
+    assert Auto().hashes(MODEL)
+    assert not Auto().hashes(MODEL.replace(templates=[pair], instances=[1]))

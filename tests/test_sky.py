@@ -240,6 +240,15 @@ def test_turned_scaled_moved_and_shuffled(orion):
     assert same.to_dict() == found.to_dict()
 
 
+def test_rows_that_repeat_a_point_are_no_stars(orion):
+    chart, once = orion
+    twice = sky.find(np.concatenate([chart.points, chart.points]))
+    n = len(chart.points)
+    np.testing.assert_array_equal(twice.stars[:n], once.stars)
+    assert (twice.stars[n:] == -1).all()
+    assert [c.name for c in twice.constellations] == [c.name for c in once.constellations]
+
+
 def test_mirrored_charts(orion):
     chart, found = orion
     flipped = sky.find(chart.points * [1, -1])

@@ -74,6 +74,8 @@ def sky(
         raise InputError("give either a CHART.csv or --simulate.")
     if not simulate and any(option is not None for option in (points, field, noise)):
         raise InputError("--points, --field and --noise go with --simulate; leave them out.")
+    if beside and out is None:
+        raise InputError("--beside goes with a picture; give its name with -o, too.")
     if out is not None and out.suffix.lower() not in PICTURES:
         raise InputError(f"{out}: pictures are .png, .svg or .pdf; give such a name.")
     truth = None

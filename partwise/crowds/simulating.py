@@ -106,9 +106,13 @@ def simulate_crowd(model: Model, scenes: int = 100, key: object = 0) -> Sample:
     return Sample(SceneBatch.collect(drawn), objects, parts, poses)
 
 
-def simulate_clutter(model: Model, scenes: int = 100, points: int = 70, key: object = 0):
+def simulate_clutter(
+    model: Model, scenes: int = 100, points: int = 70, key: object = 0
+) -> SceneBatch:
     """Scenes of ``points`` that belong to nothing, in the same window."""
     _check(model, scenes)
+    if not isinstance(points, (int, np.integer)) or points < 0:
+        raise InputError(f"points must be a whole number >= 0; got {points!r}.")
     rng = generator(key)
     side = WINDOW * model.unit
     return SceneBatch.collect([rng.uniform(0, side, (points, 2)) for _ in range(scenes)])
@@ -136,5 +140,9 @@ def _check(model: Model, scenes: int) -> None:
     if not isinstance(scenes, (int, np.integer)) or scenes < 1:
         raise InputError(f"scenes must be a whole number >= 1; got {scenes!r}.")
     plain = model.part_size == 2 and not model.type_names
-    if not isinstance(model.pose, Similarity2D) or not plain or model.templates[0].appearance:
+    if (
+        not isinstance(model.pose, Similarity2D)
+        or not plain
+        or model.templates[0].appearance is not None
+    ):
         raise InputError("crowds are of plain, untyped points in the plane, moved by similarities.")

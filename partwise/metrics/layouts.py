@@ -48,13 +48,16 @@ def _match(object_id: Int[Array, " N"], model: Model) -> tuple[Array, Array]:
     """Objects of the file for objects of the model, by part count; in order among equal counts."""
     sizes = [len(model.templates[t]) for t in model.copies]
     values, counts = np.unique(object_id, return_counts=True)
+    if (object_id < 0).any():
+        raise InputError(
+            "labelled scenes: object_id must be 0 or more in every slot; score scenes with clutter "
+            "by partwise.crowds.score_crowd."
+        )
     if sorted(sizes) != sorted(counts.tolist()):
         raise InputError(
             f"labelled scenes: objects have {sorted(counts.tolist())} slots, but the model's "
             f"objects have {sorted(sizes)} parts; evaluate with the model of these scenes."
         )
-    if values[0] < 0:
-        raise InputError("labelled scenes: object_id must be 0 or more in every slot.")
     free = {n: iter(values[counts == n]) for n in set(sizes)}
     objects = np.array([next(free[n]) for n in sizes], int)
     slots = np.full((len(sizes), max(sizes)), -1)

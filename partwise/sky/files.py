@@ -17,7 +17,7 @@ __all__ = ["read_chart", "write_chart", "write_stars"]
 
 Array = np.ndarray
 
-WANTED = "give columns x and y of numbers, one row a point"
+WANTED = "give columns x and y of numbers, with commas between them, one row a point"
 
 
 def read_chart(path: str | Path) -> Float[Array, "m 2"]:

@@ -55,9 +55,11 @@ def find(points: Any, *, mirrored: bool | None = None, seed: int = 0) -> Found:
         raise InputError(f"mirrored must be True, False or None (not known); got {mirrored!r}.")
     if not isinstance(seed, (int, np.integer)) or seed < 0:
         raise InputError(f"seed must be a whole number >= 0; got {seed!r}.")
-    if len(points) < FEWEST:
+    # Rows that repeat a point are left out: it could not be said which of them is the star.
+    once = np.sort(np.unique(points, axis=0, return_index=True)[1])
+    if len(once) < FEWEST:
         return Found.nothing(points)
-    order = canonical_order(points[None], 2)[0]
+    order = once[canonical_order(points[once][None], 2)[0]]
     z = to_complex(np.ascontiguousarray(points[order]))
     frame = Frame.of(z)
     if frame.unit <= 0:  # all points coincide
@@ -103,12 +105,12 @@ def _search(points: Points, hands: tuple[bool, ...], seed: int) -> tuple[Scored 
 
 def _explain(
     points: Float[Array, "m 2"],
-    order: Int[Array, " m"],
+    order: Int[Array, " o"],
     seen: Points,
     best: Scored,
     probability: float,
 ) -> Found:
-    """Stars and constellations under the best camera."""
+    """Stars and constellations under the best camera; ``order``: the rows of ``seen``'s points."""
     sky = catalogue()
     hand = best.camera.mirrored
     used = Points(-seen.y.conj(), seen.frame) if hand else seen

@@ -21,6 +21,9 @@ __all__ = ["Hashing"]
 LARGEST_SIGMA = 0.1
 """Where the noise is not known, levels up to this are tried (in radii of a template)."""
 
+FEWEST = 3
+"""Parts of a template: two points fit any two parts, and there is no third to vote."""
+
 
 @dataclass(frozen=True)
 class Hashing:
@@ -42,7 +45,8 @@ class Hashing:
         """Whether objects of ``model`` are what this solver is for."""
         plain = model.part_size == 2 and model.templates[0].appearance is None
         turns = isinstance(model.pose, Similarity2D) and model.prior is None
-        return plain and turns and model.noise.follows_scale
+        enough = min(map(len, model.templates)) >= FEWEST
+        return plain and turns and enough and model.noise.follows_scale
 
     def solve(self, problem: Problem, seed: int = 0) -> Solution:
         """Explain every scene of ``problem``."""
@@ -56,8 +60,9 @@ class Hashing:
         model = problems[0].model
         if not self.feasible(model):
             raise InputError(
-                "hashing: objects must be points in the plane, moved by similarities, with noise "
-                'that follows their scale, and no prior over poses; use solver "auto".'
+                f"hashing: objects must be {FEWEST} or more points in the plane, moved by "
+                "similarities, with noise that follows their scale, and no prior over poses; "
+                'use solver "auto".'
             )
         forget_stale()
         from partwise.solvers.hashing.solving import scene_answer, solution_of
