@@ -1,9 +1,10 @@
 """From the model, and from what has been found in a scene so far, to what is believed of it.
 
 A model says how many objects and how much clutter a scene has on average; scenes differ. Both
-rates are taken to have a Gamma prior of shape 1/2 with that mean, so that where f other objects
-were found one more is expected at a rate of (1/2 + f) / (1 + 1 / (2 mean)): a scene in which
-nothing is found for sure is likely to be empty, and one full of clutter to be that. The scales of a
+rates are taken to have a broad Gamma prior with that mean, so that where f other objects were found
+one more is expected at a rate of (shape + f) / (1 + shape / mean). The shape for objects is such
+that, with 7 of them on average, every second scene has none: where nothing is found for sure, less
+is believed. A scene that is full of clutter is believed to be that. The scales of a
 scene's objects lie between some u and ``ratio`` u; u is unknown, and the scales already found
 narrow it.
 """
@@ -19,8 +20,9 @@ from partwise.solvers.hashing.weights import LOG_RANGE, Setting
 
 __all__ = ["Beliefs", "scale_of", "setting_of"]
 
-SHAPE = 0.5
-"""Of the priors over rates: a scene of a model with 7 objects on average is empty with 0.26."""
+SHAPE_OBJECTS = 0.2
+SHAPE_CLUTTER = 0.5
+"""Of the priors over rates."""
 
 SLACK = 0.02
 """By so much a log scale may be off."""
@@ -47,8 +49,8 @@ def setting_of(beliefs, volume, left, objects, low, high):
     ``low`` and ``high`` are the range of scales found, 0 for none.
     """
     others = max(objects - 1.0, 0.0)  # than the one that is weighed
-    rate = (SHAPE + others) / (SHAPE + beliefs.objects)  # relative to the model's
-    clutter = (SHAPE + left) / (1.0 + SHAPE / max(beliefs.clutter, 1e-9))
+    rate = (SHAPE_OBJECTS + others) / (SHAPE_OBJECTS + beliefs.objects)  # relative to the model's
+    clutter = (SHAPE_CLUTTER + left) / (1.0 + SHAPE_CLUTTER / max(beliefs.clutter, 1e-9))
     largest = np.sqrt(volume / np.pi)
     ratio = np.log(beliefs.ratio)
     if high <= 0:
