@@ -68,7 +68,7 @@ def test_a_look_into_one_cell_finds_what_a_loop_over_all_entries_finds():
 def flat_setting(sigma=0.02):
     """No range of scales is preferred."""
     return Setting(
-        sigma, -1.0, log(0.85), log(0.15), -2.0, 3.0, 3.0, 1.0, -50.0, -49.0, -48.0, -47.0
+        sigma, -1.0, log(0.85), log(0.15), -2.0, 3.0, 3.0, 1e-9, 2e-9, 4.0, 0.0
     )  # fmt: skip
 
 
@@ -92,6 +92,18 @@ def test_weights_are_the_closed_form_evidence():
             - 1.0 + seen * (log(0.85) + 2.0) + (n - seen) * log(0.15)
         )  # fmt: skip
         assert weight == pytest.approx(expected, abs=0.02)
+
+
+@pytest.mark.parametrize("sized", [0.0, 1.0, 5.0])
+def test_the_prior_over_scales_is_that_of_an_unknown_unit(sized):
+    """Scales uniform in (u, 4 u); u is seen through ``sized`` scales: by a plain sum over u."""
+    setting = flat_setting()._replace(largest=9.0, u0=0.5, u1=0.9, ratio=4.0, sized=sized)
+    u = np.exp(np.linspace(log(0.5), log(0.9), 20_001))
+    for scale in (0.4, 0.55, 0.8, 1.5, 2.1, 3.0, 3.7):
+        likely = u**-sized
+        density = np.where((u <= scale) & (scale <= 4 * u), scale / (3 * u), 0.0)
+        expected = (1 - ANYWHERE) * (likely * density).sum() / likely.sum() + ANYWHERE / SCALE_RANGE
+        assert scale_prior(setting, scale) == pytest.approx(expected, rel=2e-3)
 
 
 def brute(weight, conflict):

@@ -25,7 +25,7 @@ SHAPE_CLUTTER = 0.5
 """Of the priors over rates."""
 
 SLACK = 0.02
-"""By so much a log scale may be off."""
+"""By this share a scale may be off."""
 
 
 class Beliefs(NamedTuple):
@@ -43,25 +43,21 @@ class Beliefs(NamedTuple):
 
 
 @njit(cache=True)
-def setting_of(beliefs, volume, left, objects, low, high):
+def setting_of(beliefs, volume, left, objects, low, high, sized):
     """The setting after so many ``objects`` were found and ``left`` points not explained.
 
-    ``low`` and ``high`` are the range of scales found, 0 for none.
+    ``low`` and ``high`` are the range of the ``sized`` scales that are certain.
     """
     others = max(objects - 1.0, 0.0)  # than the one that is weighed
     rate = (SHAPE_OBJECTS + others) / (SHAPE_OBJECTS + beliefs.objects)  # relative to the model's
     clutter = (SHAPE_CLUTTER + left) / (1.0 + SHAPE_CLUTTER / max(beliefs.clutter, 1e-9))
     largest = np.sqrt(volume / np.pi)
-    ratio = np.log(beliefs.ratio)
-    if high <= 0:
-        u0 = np.log(largest) - LOG_RANGE
-        u1 = max(np.log(largest) - ratio, u0 + SLACK)
-    else:
-        u0, u1 = np.log(high) - ratio - SLACK, np.log(low) + SLACK
-        if u1 < u0 + SLACK:  # they differ by more than the model says
-            u0 = u1 = 0.5 * (u0 + u1)
-            u0, u1 = u0 - SLACK, u1 + SLACK
-            ratio = max(ratio, np.log(high / low) + SLACK)
+    ratio = beliefs.ratio
+    u0 = largest * np.exp(-LOG_RANGE)
+    u1 = max(largest / ratio, u0 * (1.0 + SLACK))
+    if sized > 0:
+        ratio = max(ratio, high / low)  # they may differ by more than the model says
+        u0, u1 = high / ratio * (1.0 - SLACK), low * (1.0 + SLACK)
     return Setting(
         beliefs.sigma,
         beliefs.log_odds + np.log(rate),
@@ -70,11 +66,10 @@ def setting_of(beliefs, volume, left, objects, low, high):
         np.log(clutter / volume),
         np.log(volume),
         largest,
-        1.0 / max(ratio, u1 - u0),
         u0,
-        min(u1, u0 + ratio),
-        max(u1, u0 + ratio),
-        u1 + ratio,
+        u1,
+        ratio,
+        float(min(sized, 20)),
     )
 
 

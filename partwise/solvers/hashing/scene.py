@@ -78,9 +78,10 @@ def _explain_away(pool, templates, points, free):
 
 
 @njit(cache=True)
-def _hopeful(beliefs, volume, left, objects, low, high):
+def _hopeful(beliefs, volume, left, objects, low, high, sized):
     """While the search goes on there may be as many objects as usual."""
-    return setting_of(beliefs, volume, left, max(objects, beliefs.objects) + 1.0, low, high)
+    usual = max(objects, beliefs.objects) + 1.0
+    return setting_of(beliefs, volume, left, usual, low, high, sized)
 
 
 @njit(cache=True)
@@ -91,17 +92,17 @@ def _look(table, templates, points, kinds, beliefs, volume, pool):
     pairs, lengths = _pairs(points)
     shortest, longest = table.length[0], table.length[-1]
     objects, low, high = 0, 0.0, 0.0
-    setting = _hopeful(beliefs, volume, float(len(points)), 0.0, 0.0, 0.0)
+    setting = _hopeful(beliefs, volume, float(len(points)), 0.0, 0.0, 0.0, 0)
     for wanted in (SURE, POSSIBLE):
         if wanted == POSSIBLE:
             left = min(float(np.sum(free)), beliefs.share * len(points))
-            setting = _hopeful(beliefs, volume, left, float(objects), low, high)
+            setting = _hopeful(beliefs, volume, left, float(objects), low, high, objects)
         need = needs(setting, widest, wanted)
         start = 0
         while start < len(pairs):
             least, most = setting.largest * np.exp(-LOG_RANGE), setting.largest
             if objects:
-                least, most = np.exp(setting.s0), np.exp(setting.s3)
+                least, most = setting.u0, setting.u1 * setting.ratio
             if lengths[start] > most * longest:
                 break
             limit = max(lengths[start] * CHUNK, least * shortest)
@@ -115,7 +116,7 @@ def _look(table, templates, points, kinds, beliefs, volume, pool):
                 if wanted == SURE and pool.count[0] > before:
                     objects, low, high = _explain_away(pool, templates, points, free)
                     left = float(np.sum(free))
-                    setting = _hopeful(beliefs, volume, left, float(objects), low, high)
+                    setting = _hopeful(beliefs, volume, left, float(objects), low, high, objects)
                     need = needs(setting, widest, wanted)
             start = max(stop, start + 1)
     return setting
@@ -178,7 +179,7 @@ def _detection_probability(pool, templates, order, rows, share):
 @njit(cache=True)
 def _learn(pool, templates, points, beliefs, volume, rows, sure):
     """The setting in the light of the detections."""
-    objects, left, low, high = 0.0, float(len(points)), 0.0, 0.0
+    objects, left, low, high, sized = 0.0, float(len(points)), 0.0, 0.0, 0
     for i in range(len(rows)):
         objects += sure[i]
         left -= sure[i] * np.sum(pool.match[rows[i]] >= 0)
@@ -186,9 +187,10 @@ def _learn(pool, templates, points, beliefs, volume, rows, sure):
             t = pool.template[rows[i]]
             parts = templates.parts[templates.first[t] : templates.first[t + 1]]
             scale = scale_of(parts, points, pool.match[rows[i]])
-            low = scale if low == 0 else min(low, scale)
+            low = scale if sized == 0 else min(low, scale)
             high = max(high, scale)
-    return setting_of(beliefs, volume, left, objects, low, high)
+            sized += 1
+    return setting_of(beliefs, volume, left, objects, low, high, sized)
 
 
 @njit(cache=True, nogil=True)

@@ -7,7 +7,8 @@ from math import exp, log
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Complex, Float, Int
+from scipy.spatial import ConvexHull, QhullError
 
 from partwise.evidence import log_scene_volume
 from partwise.fitting import RIDGE
@@ -21,6 +22,9 @@ from partwise.solvers.hashing.table import Table, Templates, table
 __all__ = ["Answer", "scene_answer", "solution_of"]
 
 Array = np.ndarray
+
+FEW = 20
+"""Of fewer points the hull says little."""
 
 UNLIKELY = -20.0
 """The log probability of a hidden part where the model hides none."""
@@ -96,7 +100,7 @@ def _at_level(problem: Problem, b: int, sigma: float, groups: int) -> Answer:
         return Answer(none, np.zeros((0, widest), int), np.zeros((0, 4)), np.zeros(0), 0.0)
     points = problem.points[b, :count, :2].astype(float) @ np.array([1, 1j])
     kinds = problem.kind[b, :count].astype(np.int32)
-    volume, pool = exp(log_scene_volume(model, count)), new_pool(widest)
+    volume, pool = _area(model, points), new_pool(widest)
     rows, sure, value = explain(
         hashed, templates, points, kinds, _beliefs(model, sigma), volume, pool
     )
@@ -106,6 +110,23 @@ def _at_level(problem: Problem, b: int, sigma: float, groups: int) -> Answer:
         for t, m in zip(template, match, strict=True)
     ]
     return Answer(template, match, np.array(pose).reshape(-1, 4), sure, value)
+
+
+def _area(model: Model, points: Complex[Array, " M"]) -> float:
+    """Of the window that the scene was seen in: where clutter is spread and objects lie.
+
+    From the hull of the points; that of M points spread evenly over a square of area 1 is
+    1 - (8 / 3) log(M) / M on average (Renyi and Sulanke 1963). From the spread where they are few.
+    """
+    count = len(points)
+    spread = exp(log_scene_volume(model, count))
+    if count < FEW:
+        return spread
+    try:
+        hull = ConvexHull(np.stack([points.real, points.imag], 1)).volume
+    except QhullError:  # on a line
+        return spread
+    return max(hull / (1 - 8 / 3 * log(count) / count), 0.1 * spread)
 
 
 def _pose(parts, points, match) -> tuple[float, ...]:

@@ -8,7 +8,7 @@ it gains
 n of the N parts being seen, lambda the density of clutter, and the evidence that of
 ``evidence.TemplateNoise``: translation, turn and scale integrated out. One thing is sharper here:
 the objects of a scene do not differ in scale by more than the model says, so that those already
-found narrow the prior over scales (``Setting.scales``).
+found narrow the prior over scales (:func:`scale_prior`).
 """
 
 from __future__ import annotations
@@ -41,27 +41,29 @@ class Setting(NamedTuple):
     log_density: float
     log_volume: float
     largest: float
-    flat: float
-    s0: float
-    s1: float
-    s2: float
-    s3: float
+    u0: float
+    u1: float
+    ratio: float
+    sized: float
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def scale_prior(setting, scale):
-    """The density of log scale: a trapezoid between s0, s1, s2 and s3 (logs), and a little else."""
-    at = np.log(scale)
-    top = np.log(setting.largest)
-    rest = 1.0 / LOG_RANGE if top - LOG_RANGE <= at <= top else 1e-12
-    if at <= setting.s0 or at >= setting.s3:
-        inside = 0.0
-    elif at < setting.s1:
-        inside = setting.flat * (at - setting.s0) / (setting.s1 - setting.s0)
-    elif at > setting.s2:
-        inside = setting.flat * (setting.s3 - at) / (setting.s3 - setting.s2)
-    else:
-        inside = setting.flat
+    """The density of log scale.
+
+    Scales are uniform between some u and ``ratio`` u; the ``sized`` ones that were found leave
+    u between u0 and u1, with a density of u^-(sized + 1). And a little is left for any scale.
+    """
+    off = abs(np.log(setting.largest / scale) - 0.5 * LOG_RANGE)
+    rest = 1.0 / LOG_RANGE if off <= 0.5 * LOG_RANGE else 1e-12
+    low = max(setting.u0, scale / setting.ratio) / setting.u0
+    high = min(setting.u1, scale) / setting.u0
+    inside = 0.0
+    if low < high:
+        m, end = setting.sized, setting.u1 / setting.u0
+        norm = (1.0 - end**-m) / m if m > 0 else np.log(end)
+        inside = (low ** -(m + 1.0) - high ** -(m + 1.0)) / ((m + 1.0) * norm)
+        inside *= scale / setting.u0 / (setting.ratio - 1.0)
     return (1.0 - ANYWHERE) * inside + ANYWHERE * rest
 
 
