@@ -70,5 +70,8 @@ def test_wrong_requests_are_one_sentence(tmp_path, monkeypatch):
 
     refused("-o", tmp_path / "film.avi", names=["film.avi", ".gif"])
     refused("-o", tmp_path / "a.gif", "--faces", 2, "--solver", "gmm", names=["--faces"])
+    refused("-o", tmp_path / "a.gif", "--model", tmp_path / "m.json", names=["--model", "SCENES"])
+    monkeypatch.setattr("partwise.cli.movie.MOST", 64)
+    refused("-o", tmp_path / "a.gif", "--index", 100_000, names=["--index", "below"])
     monkeypatch.setattr("shutil.which", lambda name: None)
     refused("-o", tmp_path / "film.mp4", names=["film.mp4", "ffmpeg", ".gif"])

@@ -22,6 +22,9 @@ __all__ = ["movie"]
 SIMULATED = 0.1
 """The noise of the scene that is drawn where none is given."""
 
+MOST = 4096
+"""Scenes that are drawn at most in search of it."""
+
 
 @app.command()
 @plain_errors
@@ -75,10 +78,13 @@ def _faces(count: int, index: int, seed: int) -> Iterator[Any]:
 def _constellation(
     scenes: Path | None, index: int, model: Path | None, solver: str, seed: int
 ) -> Iterator[Any]:
+    from partwise._checks import InputError
     from partwise.model import Model, constellations
     from partwise.movies import inference_frames
     from partwise.solvers.variational import Variational
 
+    if scenes is None and model is not None:
+        raise InputError("--model needs SCENES; without them the scene is one of the paper's.")
     loaded = constellations() if model is None else Model.load(model)
     used = Variational(prior="gmm" if solver == "gmm" else "ds")
     scene = _simulated(used, index, seed) if scenes is None else _scene(scenes, index)
@@ -87,17 +93,20 @@ def _constellation(
 
 def _simulated(solver: Variational, index: int, seed: int) -> Scene:
     """Of simulated scenes with every object, number ``index`` of those that it explains right."""
+    from partwise._checks import InputError
     from partwise.inference import solve
     from partwise.metrics import exchangeable_scores, predictions
     from partwise.model import constellations
     from partwise.sampling import simulate_constellations
 
-    drawn = simulate_constellations(64 * (index + 1), SIMULATED, seed)
+    drawn = simulate_constellations(min(64 * (index + 1), MOST), SIMULATED, seed)
     whole = drawn.select(drawn.present.all(1))
     found = solve(constellations(), whole.scenes, solver, seed)
     scores = exchangeable_scores(whole, *predictions(found, whole), constellations())
     right = np.flatnonzero(scores.scene_accuracy)
-    return whole.scenes[int(right[min(index, len(right) - 1)])]
+    if index >= len(right):
+        raise InputError(f"--index: take one below {len(right)}, or give SCENES of your own.")
+    return whole.scenes[int(right[index])]
 
 
 def _scene(scenes: Path, index: int) -> Scene:
