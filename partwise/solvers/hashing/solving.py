@@ -12,6 +12,7 @@ from scipy.spatial import ConvexHull, QhullError
 
 from partwise.evidence import log_scene_volume
 from partwise.fitting import RIDGE
+from partwise.learning.plane import from_complex
 from partwise.model import Model
 from partwise.problem import Problem, Solution
 from partwise.solvers.hashing.beliefs import Beliefs
@@ -123,7 +124,7 @@ def _area(model: Model, points: Complex[Array, " M"]) -> float:
     if count < FEW:
         return spread
     try:
-        hull = ConvexHull(np.stack([points.real, points.imag], 1)).volume
+        hull = ConvexHull(from_complex(points)).volume
     except QhullError:  # on a line
         return spread
     return max(hull / (1 - 8 / 3 * log(count) / count), 0.1 * spread)
