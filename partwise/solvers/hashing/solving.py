@@ -12,8 +12,8 @@ from scipy.spatial import ConvexHull, QhullError
 
 from partwise.evidence import log_scene_volume
 from partwise.fitting import RIDGE
-from partwise.learning.plane import from_complex
 from partwise.model import Model
+from partwise.plane import from_complex
 from partwise.problem import Problem, Solution
 from partwise.solvers.hashing.beliefs import Beliefs
 from partwise.solvers.hashing.scene import explain
