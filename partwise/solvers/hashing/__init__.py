@@ -65,19 +65,22 @@ class Hashing:
                 'use solver "auto".'
             )
         forget_stale()
-        from partwise.solvers.hashing.solving import scene_answer, solution_of
+        from partwise.solvers.hashing.solving import prepare, scene_answer, solution_of
 
-        sigma = model.noise.sigma
-        levels = [SIGMAS[0] / 10 if sigma is None else max(sigma / model.unit, SIGMAS[0] / 10)]
-        if sigma is None:
-            levels = [float(s) for s in SIGMAS if s <= LARGEST_SIGMA]
-        with ThreadPoolExecutor(_cores()) as threads:
+        levels = [float(s) for s in SIGMAS if s <= LARGEST_SIGMA]
+        if model.noise.sigma is not None:
+            levels = [max(model.noise.sigma / model.unit, SIGMAS[0] / 10)]
+        prepare(model, levels[0], self.groups)  # once, and not by every thread
+        threads = ThreadPoolExecutor(_cores())
+        try:
             tasks = [
                 [threads.submit(scene_answer, p, b, levels, self.groups) for b in range(len(p))]
                 for p in problems
             ]
             for problem, answers in zip(problems, tasks, strict=True):
                 yield solution_of(problem, [a.result() for a in answers])
+        finally:  # who stops waiting, stops the work
+            threads.shutdown(cancel_futures=True)
 
 
 def _cores() -> int:

@@ -20,7 +20,7 @@ from partwise.solvers.hashing.scene import explain
 from partwise.solvers.hashing.search import new_pool
 from partwise.solvers.hashing.table import Table, Templates, table
 
-__all__ = ["Answer", "scene_answer", "solution_of"]
+__all__ = ["Answer", "prepare", "scene_answer", "solution_of"]
 
 Array = np.ndarray
 
@@ -55,7 +55,8 @@ def templates_of(model: Model) -> Templates:
 
 
 @lru_cache(maxsize=32)
-def _table(model: Model, sigma: float, groups: int) -> Table:
+def prepare(model: Model, sigma: float, groups: int) -> Table:
+    """The hash table of a model (kept: models are immutable)."""
     return table(templates_of(model), sigma, groups)
 
 
@@ -94,7 +95,7 @@ def scene_answer(problem: Problem, b: int, levels: list[float], groups: int) -> 
 
 def _at_level(problem: Problem, b: int, sigma: float, groups: int) -> Answer:
     model, count = problem.model, int(problem.count[b])
-    templates, hashed = templates_of(model), _table(model, sigma, groups)
+    templates, hashed = templates_of(model), prepare(model, sigma, groups)
     widest = int(np.diff(templates.first).max())
     if count < 2 or not len(hashed.length):
         none = np.zeros(0, int)
